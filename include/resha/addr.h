@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RESHA_ADDR_H
+#define RESHA_ADDR_H
+
+/* Network addresses and names. */
+
+#include <resha/base.h>
+
+RESHA_BEGIN_DECLS
+
+typedef struct resha_addr {
+        uint64_t _[17]; /* a sockaddr_storage and its length; all zero: none */
+} resha_addr;
+
+/* Room for any text of resha_addr_format(), its end included. */
+#define RESHA_ADDR_TEXT_MAX 128
+
+/* A literal, as "127.0.0.1", "::1", "fe80::1%eth0", with a port number. No names. 0 or -EINVAL. [any-thread] */
+RESHA_API int resha_addr_parse(const char *literal, uint16_t port, resha_addr *ret_addr);
+
+/* "127.0.0.1:80", "[::1]:80". Cut if `size` is too small; size 0 writes nothing. Result: buf. [any-thread] */
+RESHA_API const char *resha_addr_format(const resha_addr *a, char *buf, size_t size);
+
+/* Port in host order, 0 if there is none. [any-thread] */
+RESHA_API uint16_t resha_addr_port(const resha_addr *a);
+
+/* The same address with another port (none for what has none). [any-thread] */
+RESHA_API void resha_addr_set_port(resha_addr *a, uint16_t port);
+
+/* The sockaddr inside, its length in *ret_size. [any-thread] */
+struct sockaddr;
+RESHA_API const struct sockaddr *resha_addr_sockaddr(const resha_addr *a, size_t *ret_size);
+
+/* The addresses of a name (or literal) for TCP, in the order to try them (RFC 6724, by getaddrinfo), at most max of them; *ret_n at least 1.
+ * `port` is a number or a service name; NULL: 0. Look-ups run on threads of the process, at most 4 at once; equal ones that run at the same
+ * time are one. A cancelled caller leaves at once: the look-up owns copies of its arguments and its result is dropped.
+ * 0; -ENOENT no such name, -EAGAIN the name server does not answer for now, -EINVAL bad service, -EMSGSIZE name over 253 bytes, -ECANCELED,
+ * -ENOMEM. [task] cancellation point */
+RESHA_API RESHA_MUST int resha_resolve(const char *host, const char *port, resha_addr *ret_addrs, size_t max, size_t *ret_n);
+
+RESHA_END_DECLS
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RESHA_H
+#define RESHA_H
+
+/* The core of resha in one include. <resha/http.h> and <resha/sqlite.h> are libraries of their own. */
+
+#include <resha/addr.h>
+#include <resha/alloc.h>
+#include <resha/base.h>
+#include <resha/combine.h>
+#include <resha/error.h>
+#include <resha/event.h>
+#include <resha/fd.h>
+#include <resha/group.h>
+#include <resha/limiter.h>
+#include <resha/mutex.h>
+#include <resha/pool.h>
+#include <resha/queue.h>
+#include <resha/run.h>
+#include <resha/scope.h>
+#include <resha/semaphore.h>
+#include <resha/signal.h>
+#include <resha/stream.h>
+#include <resha/task.h>
+#include <resha/time.h>
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RESHA_SEMAPHORE_H
+#define RESHA_SEMAPHORE_H
+
+/* Permits shared by tasks of one loop. First come, first served: a release hands its permit to the first waiter. */
+
+#include <resha/base.h>
+
+RESHA_BEGIN_DECLS
+
+typedef struct resha_semaphore {
+        uint64_t _[4]; /* private; nothing to release */
+} resha_semaphore;
+
+/* `permits` free ones, and never more than that: a release too many is an error. [any-thread] */
+RESHA_API void resha_semaphore_init(resha_semaphore *s, size_t permits);
+
+/* Takes one. 0 or -ECANCELED (none taken). [task] cancellation point */
+RESHA_API RESHA_MUST int resha_semaphore_acquire(resha_semaphore *s);
+
+/* Takes one if it is free and nobody waits. 0 or -EAGAIN. [loop] */
+RESHA_API RESHA_MUST int resha_semaphore_try_acquire(resha_semaphore *s);
+
+/* Gives one back. 0, or -EOVERFLOW if none was taken. [loop] */
+RESHA_API int resha_semaphore_release(resha_semaphore *s);
+
+/* Free ones. [loop] */
+RESHA_API size_t resha_semaphore_available(const resha_semaphore *s);
+
+RESHA_END_DECLS
+#endif
