@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_CORE_H
+#define RS_CORE_H
+
+/* Tasks, scopes, groups and the loop, as the layers above see them.
+ *
+ * How a call waits, in every layer above:
+ *
+ *     struct rs_loop *l;
+ *     int rc = rs_enter(&l);              1. in a task? cancelled? no-suspend? frame check. No side effect before this.
+ *     if (rc < 0) return rc;
+ *     if (can be done at once)
+ *             return rs_complete(l, ...); 2. counts against the budget of immediate completions; may yield
+ *     struct rs_wait w = { .cancel = ..., .what = "mutex" };
+ *     put &w where the waker finds it
+ *     return rs_wait(l, &w);              3. parks; the result is what rs_wake() was given
+ *
+ * A waker takes the wait out of its object and calls rs_wake(): from then on the operation is completed, and a cancel
+ * that comes before the task runs changes nothing ("a completed operation wins"). rs_wait.cancel is called at most
+ * once, when a scope around the wait is cancelled: it undoes the wait and calls rs_wake(w, -ECANCELED), or asks the
+ * backend to let go and leaves the wake-up to the completion. cancel == NULL: not a cancellation point. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <resha/resha.h>
+
+#include "base/heap.h"
+#include "base/list.h"
+#include "core/ring.h"
+#include "io/backend.h"
+#include "sys/stack.h"
+
+struct rs_task;
+struct rs_group;
+struct rs_loop;
+
+/* ---- waiting ---- */
+
+struct rs_wait {
+        struct rs_node node; /* for the object's list of waiters; free to use by whoever made the wait */
+        struct rs_task *task;
+        void (*cancel)(struct rs_wait *w);
+        const char *what; /* "sleep", "mutex", "read", ...; static: shown by reports and the inspector */
+        const void *object;
+        intptr_t result;
+};
+
+/* ---- error records ---- */
+
+struct rs_record {
+        struct rs_record *next; /* of the same owner, latest first */
+        resha_error error;
+};
+
+struct rs_records {
+        struct rs_record *first; /* at most RS_RECORDS_MAX, one for each code */
+};
+
+enum { RS_RECORDS_MAX = 4 };
+
+/* ---- scopes and groups: the inside of resha_scope, resha_group ---- */
+
+struct rs_scope {
+        struct rs_scope *parent; /* the next one out: of the same task, or the group's that owns the task; NULL: the run */
+        struct rs_scope *inner;  /* the next one in, of the same task */
+        struct rs_task *task;    /* whose frame it lies in; NULL: not begun, or ended */
+        struct rs_timer timer;   /* active while a deadline is set */
+        const char *why;         /* no-suspend regions */
+        int begin_code;          /* what begin could not do */
+        bool requested;          /* cancelled here: by call, deadline, failure of a child or end of a background group */
+        bool effective;          /* requested, or something outside that is visible is */
+        bool shield;
+        bool expired;      /* the deadline passed while it was open */
+        bool ended_expired; /* its end gave -ETIME on its own account */
+        bool is_group;
+        bool nosuspend;
+};
+
+struct rs_group {
+        struct rs_scope scope;   /* first: a group is a scope */
+        struct rs_list children; /* of rs_task.sibling */
+        struct rs_list spawners; /* of rs_wait.node: waiting for the limit */
+        struct rs_wait *joiner;  /* the body, in end or drain */
+        size_t running;          /* children that have not ended */
+        size_t limit;            /* SIZE_MAX: none */
+        size_t failures, cancelled;
+        struct rs_record *failure; /* the first; code in failure_code also if there was no memory for it */
+        resha_error *errors;
+        size_t max_errors;
+        void (*child_done)(struct rs_group *g, struct rs_task *t, int rc, const resha_error *e); /* gather, race */
+        void *child_done_arg;
+        int failure_code;
+        bool keep_going, background;
+};
+
+static inline struct rs_scope *rs_scope_of(resha_scope *s)
+{
+        return (struct rs_scope *)(void *)s;
+}
+
+static inline struct rs_group *rs_group_of(resha_group *g)
+{
+        return (struct rs_group *)(void *)g;
+}
+
+/* ---- tasks ---- */
+
+enum rs_attention { RS_CANCELLED = 1, RS_NOSUSPEND = 2 };
+
+struct rs_task {
+        struct rs_task *ready_next;
+        void *sp;               /* while it does not run; NULL before its first run */
+        struct rs_wait *wait;   /* while parked and not yet woken */
+        uint8_t attention;      /* rs_attention: looked at by every call that may wait */
+        bool cancel_requested;  /* by resha_task_cancel(), or Ctrl-C on the main task */
+        bool ready;             /* in the ready queue */
+        bool named;             /* name is a copy of its own */
+        bool owns_arg;          /* arg is a copy */
+        int saved_errno;
+        struct rs_stack *stack; /* NULL before its first run */
+        uint32_t stack_class;
+        uint32_t id;            /* from 1, in order of spawn */
+        resha_fn *fn;
+        void *arg;
+        struct rs_scope *scope;     /* innermost: its own, else the group's; NULL for the main task outside any */
+        struct rs_scope *outermost; /* of its own scopes; NULL: none */
+        uintptr_t frame_low;        /* address of the innermost own scope if on its stack, else UINTPTR_MAX */
+        struct rs_group *group;     /* NULL: main task */
+        struct rs_node sibling;
+        resha_task *handle;         /* the caller's, or NULL */
+        const char *name, *site;
+        int64_t started;            /* the loop's time at spawn */
+        struct rs_records records;
+        struct rs_record *escaped;  /* failure that a group or scope met while its block was left by return */
+        struct rs_task *cancel_next; /* work list of a cancel */
+        uint32_t item, items;       /* gather, race */
+        uint32_t ignored;           /* waits in a row that said -ECANCELED */
+};
+
+/* ---- the loop ---- */
+
+enum { RS_BUDGET = 64 }; /* immediate completions before a call yields */
+
+struct rs_cleanup {
+        struct rs_node node;
+        void (*fn)(struct rs_cleanup *c); /* at the end of the run, last in first out, in the main task's place: may wait (shielded) */
+};
+
+struct rs_loop {
+        struct rs_task *current; /* NULL while the loop itself runs */
+        struct rs_task *ready_first, *ready_last;
+        size_t ready_count;
+        unsigned budget;   /* of the current task */
+        unsigned run_left; /* switches before the loop looks whether it is time to poll */
+        uint64_t poll_ticks;
+        struct rs_ring *ring; /* events; NULL: off */
+        void *sp;             /* the loop's own context while a task runs */
+        struct rs_heap timers;
+        int64_t now; /* of the last visit */
+        struct rs_backend *backend;
+        struct rs_stacks stacks;
+        struct rs_task *task_free; /* slab */
+        struct rs_list slabs;
+        struct rs_record *record_free;
+        struct rs_list cleanups;
+        struct rs_task *main_task;
+        size_t tasks;        /* alive */
+        size_t jobs;         /* thread jobs and look-ups under way: something outside can wake us */
+        uint32_t next_id;
+        bool simulated, strict, shuffle;
+        bool finished;   /* the main task has ended */
+        bool deadlocked; /* and ended for that */
+        int main_result;
+        struct rs_inbox *inbox; /* what other threads post; counted, outlives the loop */
+        resha_run_opts opts;
+        uint64_t reports, switches, polls, ignored_cancels;
+        void *exec, *net; /* per-loop state of the layers above, made when first needed; they register a clean-up */
+};
+
+extern _Thread_local struct rs_loop *rs_loop_current __attribute__((tls_model("initial-exec")));
+
+int rs_enter_slow(struct rs_loop *l);
+void rs_frame_abort(struct rs_loop *l) __attribute__((noreturn, cold));
+void rs_budget_yield(struct rs_loop *l);
+
+/* The start of every call that may suspend. 0 and the loop, or -EPERM, -ECANCELED (has yielded), -EDEADLK. */
+static inline __attribute__((always_inline)) int rs_enter(struct rs_loop **ret_loop)
+{
+        struct rs_loop *l = rs_loop_current;
+
+        if (RS_UNLIKELY(!l || !l->current))
+                return -EPERM;
+#ifndef RS_NO_FRAME_CHECK
+        /* A scope below this frame belongs to a function that has returned: memory is already wrong. */
+        if (RS_UNLIKELY((uintptr_t)__builtin_frame_address(0) > l->current->frame_low))
+                rs_frame_abort(l);
+#endif
+        *ret_loop = l;
+        if (RS_UNLIKELY(l->current->attention))
+                return rs_enter_slow(l);
+        return 0;
+}
+
+/* As rs_enter(), for calls that are not cancellation points but may suspend. 0, -EPERM, -EDEADLK. */
+int rs_enter_shielded(struct rs_loop **ret_loop);
+
+/* The end of a call that did not have to wait. */
+static inline int rs_complete(struct rs_loop *l, int result)
+{
+        if (RS_UNLIKELY(--l->budget == 0))
+                rs_budget_yield(l);
+        return result;
+}
+
+/* Parks the current task until rs_wake(w). w->cancel and w->what are set by the caller, task and result here. */
+intptr_t rs_wait(struct rs_loop *l, struct rs_wait *w);
+void rs_wake(struct rs_wait *w, intptr_t result);
+
+/* Runs an operation of the backend to its end: submits, waits, cancels when cancelled. Returns op->result. The caller
+ * has entered. op: all but state, result, owner set. */
+ssize_t rs_operation(struct rs_loop *l, struct rs_op *op, const char *what);
+
+/* The same for a caller that is no cancellation point. */
+ssize_t rs_operation_shielded(struct rs_loop *l, struct rs_op *op, const char *what);
+
+/* Gives up an operation that another task waits for (close): it returns with `code`, once the backend has let go. */
+void rs_operation_abort(struct rs_loop *l, struct rs_op *op, int code);
+
+/* From any thread: fn(p) will run on the loop's thread, outside of tasks. The node is the caller's until then. For use
+ * by jobs and signals: never fails, never allocates. An inbox is counted, because its senders may outlive the loop:
+ * what comes after the loop's end is passed to `lost` of the post instead, on the sender's thread (may be NULL). */
+struct rs_post {
+        struct rs_post *next;
+        void (*fn)(struct rs_post *p);
+        void (*lost)(struct rs_post *p);
+};
+struct rs_inbox *rs_inbox_ref(struct rs_inbox *i);
+void rs_inbox_unref(struct rs_inbox *i);
+void rs_inbox_post(struct rs_inbox *i, struct rs_post *p);
+/* Async-signal-safe: only wakes the loop, whose poll hooks then run. */
+void rs_inbox_wake(struct rs_inbox *i);
+
+void rs_cleanup_add(struct rs_loop *l, struct rs_cleanup *c);
+void rs_cleanup_remove(struct rs_loop *l, struct rs_cleanup *c);
+
+/* A thread that runs a job for a task has no loop; resha_fail() and resha_error_of() use these records while set. */
+void rs_thread_records_set(struct rs_records *records);
+
+/* Error records. give: moves the record of e->code to the current task (copies; silently without, if there is no
+ * memory). */
+void rs_error_give(struct rs_loop *l, const resha_error *e);
+void rs_records_free(struct rs_loop *l, struct rs_records *records);
+const resha_error *rs_records_find(const struct rs_records *records, int code);
+
+void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format, ...)
+        RESHA_PRINTF(5, 6);
+
+/* Timers outside of scopes: fire() runs on the loop, outside of tasks; it may wake. */
+static inline void rs_timer_set(struct rs_loop *l, struct rs_timer *t, int64_t deadline)
+{
+        t->deadline = deadline;
+        rs_heap_insert(&l->timers, t);
+}
+
+static inline void rs_timer_clear(struct rs_loop *l, struct rs_timer *t)
+{
+        if (rs_timer_active(t))
+                rs_heap_remove(&l->timers, t);
+}
+
+static inline int64_t rs_now(struct rs_loop *l)
+{
+        return l->backend->ops->now(l->backend);
+}
+
+/* a + b, at most INT64_MAX. */
+static inline int64_t rs_time_add(int64_t a, int64_t b)
+{
+        int64_t r;
+
+        return __builtin_add_overflow(a, b, &r) ? (b > 0 ? INT64_MAX : INT64_MIN) : r;
+}
+
+/* The loop: made, run and ended by src/run. */
+int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backend *backend);
+int rs_loop_run(struct rs_loop *l, resha_fn *fn, void *arg); /* fn's result */
+void rs_loop_done(struct rs_loop *l);
+void rs_task_cancel(struct rs_loop *l, struct rs_task *t);
+
+#endif

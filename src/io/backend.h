@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_BACKEND_H
+#define RS_BACKEND_H
+
+/* The seam where the world comes in: operations go in, completions come out; clock and randomness too. Three worlds
+ * stand behind it: epoll, io_uring (later) and the simulation. io knows no tasks.
+ *
+ * Life of an operation
+ *
+ *     IDLE --submit--> DONE                      it could be done at once: submit returns true, op->result is valid
+ *     IDLE --submit--> PENDING --wait--> DONE    appended to backend->done by wait(); core drains that list
+ *     PENDING --cancel--> IDLE                   cancel returns true: the backend has let go, op->result is -ECANCELED, no completion comes
+ *     PENDING --cancel--> PENDING                cancel returns false: the one completion still comes (kernel owns the buffer)
+ *
+ * Each operation gets exactly one terminal result. An op lies on its caller's stack and is never allocated.
+ * At most one pending operation of each direction (read-like: READ, ACCEPT; write-like: WRITE, CONNECT) on a file: core
+ * checks and gives -EBUSY.
+ *
+ * Threads: everything on the loop's thread, but for wake(), which any thread and signal handler may call. */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <resha/addr.h>
+
+#include "base/list.h"
+
+struct rs_backend;
+
+/* An owned descriptor or in-memory endpoint. Backends embed it first in their own struct. */
+struct rs_file {
+        struct rs_backend *backend;
+        int fd; /* -1 in the simulated world */
+};
+
+enum rs_op_kind {
+        RS_OP_READ = 1, /* some bytes into buf; 0 at the end of a stream */
+        RS_OP_WRITE,    /* some bytes of buf; never SIGPIPE */
+        RS_OP_ACCEPT,   /* result 0 and ret_file */
+        RS_OP_CONNECT,  /* to addr; result 0 */
+        RS_OP_POLL,     /* fd (foreign, not owned), events as poll(2); result: the ready mask; level-triggered, one shot */
+};
+
+enum rs_op_state { RS_OP_IDLE, RS_OP_PENDING, RS_OP_DONE };
+
+struct rs_op {
+        enum rs_op_kind kind;
+        enum rs_op_state state;
+        struct rs_file *file; /* all but POLL */
+        int fd;               /* POLL */
+        short events;         /* POLL */
+        void *buf;            /* READ, WRITE (not written to) */
+        size_t size;
+        const resha_addr *addr;   /* CONNECT */
+        ssize_t result;           /* valid when DONE; negative errno */
+        struct rs_file *ret_file; /* ACCEPT, when result is 0 */
+        void *owner;              /* core's: who waits */
+        struct rs_node link;      /* in backend->done, or the backend's own lists while pending */
+        uint64_t priv[2];         /* the backend's */
+};
+
+struct rs_backend_ops {
+        const char *name;
+        bool simulated; /* jobs and look-ups run inline; the clock is virtual; ready order may be shuffled */
+
+        /* Monotonic ns. */
+        int64_t (*now)(struct rs_backend *b);
+        uint64_t (*random)(struct rs_backend *b);
+
+        bool (*submit)(struct rs_backend *b, struct rs_op *op);
+        bool (*cancel)(struct rs_backend *b, struct rs_op *op);
+
+        /* Waits until something is done, wake() was called or the clock has reached `deadline` (INT64_MAX: no limit; in
+         * the past: does not wait). Appends to b->done. EINTR is not an error. In the simulation it moves the clock. 0
+         * or negative (a fault of the backend). */
+        int (*wait)(struct rs_backend *b, int64_t deadline);
+        void (*wake)(struct rs_backend *b);
+
+        /* Sockets. Outputs on success only. listen: SO_REUSEADDR, non-blocking, close-on-exec. */
+        int (*tcp_socket)(struct rs_backend *b, int family, struct rs_file **ret_file);
+        int (*tcp_listen)(struct rs_backend *b, const resha_addr *addr, int backlog, struct rs_file **ret_file);
+        int (*file_addr)(struct rs_file *f, bool peer, resha_addr *ret_addr);
+        int (*file_shutdown)(struct rs_file *f); /* the writing side */
+        void (*file_close)(struct rs_file *f);   /* no operation is pending on it; never fails; frees f */
+
+        void (*destroy)(struct rs_backend *b);
+};
+
+struct rs_backend {
+        const struct rs_backend_ops *ops;
+        struct rs_list done; /* of rs_op.link: finished, not yet drained */
+        size_t pending;      /* operations in flight; core ends a run in which nothing can happen any more */
+};
+
+/* 0 or negative errno. */
+int rs_epoll_new(struct rs_backend **ret_backend);
+
+/* The world of `seed`. Seed 0: first in, first out, no faults, no delays: for golden outputs. */
+int rs_sim_new(uint64_t seed, struct rs_backend **ret_backend);
+
+/* Appends a finished op; the backends' own. */
+static inline void rs_backend_done(struct rs_backend *b, struct rs_op *op, ssize_t result)
+{
+        op->result = result;
+        op->state = RS_OP_DONE;
+        b->pending--;
+        rs_list_push(&b->done, &op->link);
+}
+
+#endif
