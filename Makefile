@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+# The front door. meson.build is the build; this installs what it needs, calls it, and calls the tests.
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+MESON_ARGS ?=
+
+.PHONY: all build setup demo test check bench fuzz docs install uninstall clean help
+
+all: setup build
+
+help:
+	@echo 'make demo     install what is missing, build, and show what resha does'
+	@echo 'make test     the tests: ends with a line "N passed, N failed"'
+	@echo 'make check    the whole matrix: gcc and clang, sanitizers, Valgrind, AArch64, long seeds'
+	@echo 'make bench    the benchmarks, against their peers'
+	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS each (30)'
+	@echo 'make docs     build and check what the documentation shows'
+	@echo 'make install  PREFIX=/usr/local DESTDIR='
+	@echo 'make clean    remove what was built'
+
+setup:
+	@tools/setup
+
+# Warnings are errors for developers (meson setup) and in make check, not for a user's newer compiler.
+$(BUILD)/build.ninja:
+	@log=$$(meson setup $(BUILD) -Dwerror=false $(MESON_ARGS)) || { echo "$$log"; exit 1; }
+
+build: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) -j$(JOBS)
+
+demo: setup
+	@$(MAKE) --no-print-directory build
+	@$(BUILD)/cli/resha demo
+
+test: setup
+	@$(MAKE) --no-print-directory build
+	@tools/run-tests -C $(BUILD) --no-suite slow --no-suite bench
+
+check:
+	@tools/setup check
+	@tools/check
+
+bench:
+	@tools/setup bench
+	@$(MAKE) --no-print-directory build
+	@bench/run $(BUILD)
+
+fuzz:
+	@tools/setup check
+	@tools/fuzz
+
+docs: setup
+	@$(MAKE) --no-print-directory build
+	@tools/run-tests -C $(BUILD) --suite docs
+
+# Run by the user who builds, or by root after that: only what changed is built again.
+install: setup
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@ninja -C $(BUILD) -j$(JOBS)
+	@DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
+	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
+
+uninstall:
+	@ninja -C $(BUILD) uninstall
+
+clean:
+	@rm -rf $(BUILD) build-check-* build-fuzz
