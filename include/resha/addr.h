@@ -31,12 +31,13 @@ RESHA_API void resha_addr_set_port(resha_addr *a, uint16_t port);
 struct sockaddr;
 RESHA_API const struct sockaddr *resha_addr_sockaddr(const resha_addr *a, size_t *ret_size);
 
-/* The addresses of a name (or literal) for TCP, in the order to try them (RFC 6724, by getaddrinfo), at most max of them; *ret_n at least 1.
- * `port` is a number or a service name; NULL: 0. Look-ups run on threads of the process, at most 4 at once; equal ones that run at the same
- * time are one. A cancelled caller leaves at once: the look-up owns copies of its arguments and its result is dropped.
- * 0; -ENOENT no such name, -EAGAIN the name server does not answer for now, -EINVAL bad service, -EMSGSIZE name over 253 bytes, -ECANCELED,
- * -ENOMEM. [task] cancellation point */
-RESHA_API RESHA_MUST int resha_resolve(const char *host, const char *port, resha_addr *ret_addrs, size_t max, size_t *ret_n);
+/* The addresses of a name (or literal) for TCP, in the order to try them (RFC 6724, by getaddrinfo), at most max of
+ * them; *ret_n at least 1. `port` is a number or a service name; NULL: 0. Look-ups run on threads of the process, at
+ * most 4 at once; equal ones that run at the same time are one. A cancelled caller leaves at once: the look-up owns
+ * copies of its arguments and its result is dropped. 0; -ENOENT no such name, -EAGAIN the name server does not answer
+ * for now, -EINVAL bad service, -EMSGSIZE name over 253 bytes, -ECANCELED, -ENOMEM. [task] cancellation point */
+RESHA_API RESHA_MUST int resha_resolve(const char *host, const char *port, resha_addr *ret_addrs, size_t max,
+                                       size_t *ret_n);
 
 RESHA_END_DECLS
 #endif

@@ -5,18 +5,19 @@
 /* What every other header builds on: attributes, the shape of a task function, version.
  *
  * Conventions of the whole API
- *   Results      0 or more: good. Negative: failed, a negative errno or one of the codes in error.h. Never through errno, which each
- *                task has to itself.
+ *   Results      0 or more: good. Negative: failed, a negative errno or one of the codes in error.h. Never through
+ *                errno, which each task has to itself.
  *   Streams of   1: got or did one. 0: ended or shut down. Negative: failed. (queue, read, accept, ticker)
  *   items        `try` forms give -EAGAIN where the waiting form would wait.
  *   Outputs      come last, are called ret_*, and are written on success only; counts of progress are written always.
- *   Options      a struct whose zero value means all defaults; a NULL pointer too. Reserved words must be zero or the call gives -EINVAL.
+ *   Options      a struct whose zero value means all defaults; a NULL pointer too. Reserved words must be zero or the
+ *                call gives -EINVAL.
  *   Tags         [task]       called inside a task; may suspend, and may yield even if it need not wait
  *                [loop]       called on the thread of a running loop, inside a task or not; never suspends
  *                [any-thread] called from anywhere, a running loop or none
  *                [signal-safe] as [any-thread], from a signal handler too
- *                A [task] call that says "cancellation point" gives -ECANCELED, after having yielded once, while the scope around it
- *                is cancelled. Called outside a task, [task] calls give -EPERM.
+ *                A [task] call that says "cancellation point" gives -ECANCELED, after having yielded once, while the
+ *                scope around it is cancelled. Called outside a task, [task] calls give -EPERM.
  *   Durability   every call that can give -ECANCELED must be checked by the caller (RESHA_MUST).
  */
 

@@ -11,18 +11,21 @@
 RESHA_BEGIN_DECLS
 
 typedef struct resha_gather_opts {
-        unsigned limit;          /* at most this many at once [0: all] */
-        bool keep_going;         /* a failure cancels nobody, and the result is 0 unless the caller is cancelled [false] */
-        int *ret_status;         /* n results, one for each item; -ECANCELED for those never started [NULL]; written always */
+        unsigned limit; /* at most this many at once [0: all] */
+        /* a failure cancels nobody, and the result is 0 unless the caller is cancelled [false] */
+        bool keep_going;
+        /* n results, one for each item; -ECANCELED for those never started [NULL]; written always */
+        int *ret_status;
         resha_error *ret_errors; /* n records, code 0 for those that succeeded [NULL]; written always */
         size_t *ret_failed;      /* how many results are negative [NULL]; written always */
         uint64_t _reserved[4];
 } resha_gather_opts;
 
-/* Runs fn(&items[i]) for all n items of `size` bytes as tasks at once, started in order. 0, or the first failure in time, which has
- * cancelled the others; -ECANCELED. n = 0: 0. [task] cancellation point (waits for its children even so) */
-RESHA_API RESHA_MUST int resha_gather_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_gather_opts *opts, const char *name,
-                                         const char *site);
+/* Runs fn(&items[i]) for all n items of `size` bytes as tasks at once, started in order. 0, or the first failure in
+ * time, which has cancelled the others; -ECANCELED. n = 0: 0. [task] cancellation point (waits for its children even
+ * so) */
+RESHA_API RESHA_MUST int resha_gather_at(resha_fn *fn, void *items, size_t n, size_t size,
+                                         const resha_gather_opts *opts, const char *name, const char *site);
 #define resha_gather(fn, items, n, size, opts) resha_gather_at((fn), (items), (n), (size), (opts), #fn, RESHA_SITE)
 
 typedef struct resha_race_opts {
@@ -31,29 +34,32 @@ typedef struct resha_race_opts {
         uint64_t _reserved[4];
 } resha_race_opts;
 
-/* The first success wins; the others are cancelled and joined. Result: that of the winner, *ret_winner its index (may be NULL). If all fail,
- * the last failure; -ECANCELED; n = 0: -EINVAL. [task] cancellation point (waits for its children even so) */
-RESHA_API RESHA_MUST int resha_race_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_race_opts *opts, size_t *ret_winner,
-                                       const char *name, const char *site);
+/* The first success wins; the others are cancelled and joined. Result: that of the winner, *ret_winner its index (may
+ * be NULL). If all fail, the last failure; -ECANCELED; n = 0: -EINVAL. [task] cancellation point (waits for its
+ * children even so) */
+RESHA_API RESHA_MUST int resha_race_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_race_opts *opts,
+                                       size_t *ret_winner, const char *name, const char *site);
 #define resha_race(fn, items, n, size, opts, ret_winner) \
         resha_race_at((fn), (items), (n), (size), (opts), (ret_winner), #fn, RESHA_SITE)
 
 typedef struct resha_retry_opts {
-        unsigned attempts;       /* most attempts, the first included [3] */
-        resha_duration base;     /* back-off before attempt k + 1: a random time in 0..min(max, base * 2^(k-1)) [1 s] */
-        resha_duration max;      /* [30 s] */
-        bool no_jitter;          /* exactly min(max, base * 2^(k-1)) instead [false: full jitter] */
-        resha_duration attempt;  /* time for one attempt; then it counts as failed with -ETIME [0: no limit] */
-        resha_duration total;    /* for all attempts and back-offs; then -ETIME [0: no limit] */
-        bool (*again)(int rc, void *arg);               /* whether this failure may pass [NULL: -EAGAIN, -ETIME, -ETIMEDOUT, -ECONNREFUSED,
-                                                           -ECONNRESET, -EPIPE, -ENETUNREACH, -EHOSTUNREACH, timeouts of http] */
+        unsigned attempts;      /* most attempts, the first included [3] */
+        resha_duration base;    /* back-off before attempt k + 1: a random time in 0..min(max, base * 2^(k-1)) [1 s] */
+        resha_duration max;     /* [30 s] */
+        bool no_jitter;         /* exactly min(max, base * 2^(k-1)) instead [false: full jitter] */
+        resha_duration attempt; /* time for one attempt; then it counts as failed with -ETIME [0: no limit] */
+        resha_duration total;   /* for all attempts and back-offs; then -ETIME [0: no limit] */
+        /* whether this failure may pass [NULL: -EAGAIN, -ETIME, -ETIMEDOUT, -ECONNREFUSED, -ECONNRESET, -EPIPE,
+         * -ENETUNREACH, -EHOSTUNREACH, timeouts of http] */
+        bool (*again)(int rc, void *arg);
         resha_duration (*delay)(unsigned attempt, int rc, void *arg); /* back-off of your own, as Retry-After [NULL] */
-        unsigned *ret_attempts;  /* attempts made [NULL]; written always */
+        unsigned *ret_attempts;                                       /* attempts made [NULL]; written always */
         uint64_t _reserved[4];
 } resha_retry_opts;
 
-/* fn(arg) in the current task until it succeeds, fails for good, or attempts or time are used up: its last result. Never tries again after
- * a cancel. The back-off gives up early, with the last failure, if it would outlast `total`. [task] cancellation point */
+/* fn(arg) in the current task until it succeeds, fails for good, or attempts or time are used up: its last result.
+ * Never tries again after a cancel. The back-off gives up early, with the last failure, if it would outlast `total`.
+ * [task] cancellation point */
 RESHA_API RESHA_MUST int resha_retry(resha_fn *fn, void *arg, const resha_retry_opts *opts);
 
 RESHA_END_DECLS

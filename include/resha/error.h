@@ -4,8 +4,9 @@
 
 /* Errors: a negative code that travels by return value, and a record that says what happened.
  *
- * A record belongs to its code. It is set by resha_fail() and by the library's own failures, is kept by the task that failed, and goes to
- * whoever joins that task. A later success, a clean-up that fails with another code, and everything inside a shield leave it alone. */
+ * A record belongs to its code. It is set by resha_fail() and by the library's own failures, is kept by the task that
+ * failed, and goes to whoever joins that task. A later success, a clean-up that fails with another code, and everything
+ * inside a shield leave it alone. */
 
 #include <resha/base.h>
 #include <resha/time.h>
@@ -39,29 +40,32 @@ enum {
 };
 
 typedef struct resha_error {
-        int code;                   /* 0: no error */
-        uint32_t item, items;       /* gather, race: the failing one of how many, from 1; else 0, 0 */
-        uint32_t cancelled;         /* siblings that this failure cancelled before they had ended */
-        resha_duration after;       /* from the start of the task to the failure */
-        const char *site;           /* FILE:LINE of the resha_fail(), or NULL; static */
-        const char *task;           /* name of the task that failed; static, or NULL */
-        const char *spawned_at;     /* FILE:LINE of its spawn, gather or race; static, or NULL */
-        char text[224];             /* one line, always terminated; "" only if code is 0 */
+        int code;               /* 0: no error */
+        uint32_t item, items;   /* gather, race: the failing one of how many, from 1; else 0, 0 */
+        uint32_t cancelled;     /* siblings that this failure cancelled before they had ended */
+        resha_duration after;   /* from the start of the task to the failure */
+        const char *site;       /* FILE:LINE of the resha_fail(), or NULL; static */
+        const char *task;       /* name of the task that failed; static, or NULL */
+        const char *spawned_at; /* FILE:LINE of its spawn, gather or race; static, or NULL */
+        char text[224];         /* one line, always terminated; "" only if code is 0 */
         uint64_t _reserved[2];
 } resha_error;
 
-/* Sets the record of `code` (negative) in the current task and returns `code`. `format` is printf's; longer texts are cut with "...".
- * Arguments may point into the current record of any code. Outside a task it only returns `code`. [any-thread]
+/* Sets the record of `code` (negative) in the current task and returns `code`. `format` is printf's; longer texts are
+ * cut with "...". Arguments may point into the current record of any code. Outside a task it only returns `code`.
+ * [any-thread]
  *
  *     return resha_fail(-ENOENT, "no rate for %s", currency); */
 #define resha_fail(code, ...) resha_fail_at((code), RESHA_SITE, __VA_ARGS__)
 RESHA_API int resha_fail_at(int code, const char *site, const char *format, ...) RESHA_PRINTF(3, 4);
 
-/* The record of `rc`: never NULL. Where the current task has none for that code, a record whose text is resha_strerror(rc).
- * Valid until the task fails again, calls resha_error_of() again, or ends; copy the struct to keep it. rc >= 0: code 0, text "". [any-thread] */
+/* The record of `rc`: never NULL. Where the current task has none for that code, a record whose text is
+ * resha_strerror(rc). Valid until the task fails again, calls resha_error_of() again, or ends; copy the struct to keep
+ * it. rc >= 0: code 0, text "". [any-thread] */
 RESHA_API const resha_error *resha_error_of(int rc);
 
-/* The text for a code, without a record: "Connection refused", "deadline passed", ... Static, never NULL. [any-thread] */
+/* The text for a code, without a record: "Connection refused", "deadline passed", ... Static, never NULL.
+ * [any-thread] */
 RESHA_API const char *resha_strerror(int code);
 
 /* The short name, as "ECONNREFUSED", "RESHA_HTTP_EURL"; static, or NULL if the code is unknown. [any-thread] */

@@ -2,7 +2,8 @@
 #ifndef RESHA_MUTEX_H
 #define RESHA_MUTEX_H
 
-/* A lock between tasks of one loop, held across waits. First come, first served: unlock hands it to the first waiter, nobody overtakes. */
+/* A lock between tasks of one loop, held across waits. First come, first served: unlock hands it to the first waiter,
+ * nobody overtakes. */
 
 #include <resha/base.h>
 

@@ -4,8 +4,9 @@
 
 /* Running a program on a loop. A loop belongs to the thread that runs it.
  *
- * Order at the end of a run, also after a failure: the main task returns; background jobs, pools and look-ups of the loop are given up or
- * waited for; the loop is closed; signal dispositions are restored. Tasks cannot be left over: groups own them. */
+ * Order at the end of a run, also after a failure: the main task returns; background jobs, pools and look-ups of the
+ * loop are given up or waited for; the loop is closed; signal dispositions are restored. Tasks cannot be left over:
+ * groups own them. */
 
 #include <resha/base.h>
 #include <resha/time.h>
@@ -14,12 +15,13 @@ RESHA_BEGIN_DECLS
 
 /* What nobody else can see is reported, never printed. */
 enum resha_report_kind {
-        RESHA_REPORT_LOST_ERROR = 1,   /* a child failed and the block that owned it was left with success */
-        RESHA_REPORT_IGNORED_CANCEL,   /* a task went on for long although each of its waits said -ECANCELED */
-        RESHA_REPORT_STUCK,            /* the run is over but this task or job cannot be ended: its memory is leaked on purpose */
-        RESHA_REPORT_DEADLOCK,         /* all tasks wait and nothing can wake them */
-        RESHA_REPORT_DROPPED,          /* items of a queue were dropped */
-        RESHA_REPORT_FALLBACK,         /* a backend or kernel feature is missing and another way is taken */
+        RESHA_REPORT_LOST_ERROR = 1, /* a child failed and the block that owned it was left with success */
+        RESHA_REPORT_IGNORED_CANCEL, /* a task went on for long although each of its waits said -ECANCELED */
+        /* the run is over but this task or job cannot be ended: its memory is leaked on purpose */
+        RESHA_REPORT_STUCK,
+        RESHA_REPORT_DEADLOCK, /* all tasks wait and nothing can wake them */
+        RESHA_REPORT_DROPPED,  /* items of a queue were dropped */
+        RESHA_REPORT_FALLBACK, /* a backend or kernel feature is missing and another way is taken */
 };
 
 typedef struct resha_report {
@@ -34,28 +36,31 @@ typedef struct resha_report {
 typedef void resha_report_fn(const resha_report *report, void *arg);
 
 typedef struct resha_run_opts {
-        const char *backend;           /* "epoll", "sim:SEED"; [NULL: $RESHA_BACKEND, else the best that works] */
-        resha_duration grace;          /* how long cancelled tasks and jobs may take to end [10 s] */
-        size_t stack_size;             /* bytes of address space for each task's stack, guard included [256 KiB] */
-        bool keep_sigint;              /* leave SIGINT alone [false: first Ctrl-C cancels the main task, second ends the process] */
-        bool strict;                   /* misuse aborts with its reason [false; also $RESHA_STRICT=1] */
-        unsigned threads;              /* most threads of the loop's default pool [number of processors + 4, at most 32] */
-        resha_report_fn *report;       /* [NULL: reports are dropped, but counted] */
+        const char *backend;  /* "epoll", "sim:SEED"; [NULL: $RESHA_BACKEND, else the best that works] */
+        resha_duration grace; /* how long cancelled tasks and jobs may take to end [10 s] */
+        size_t stack_size;    /* bytes of address space for each task's stack, guard included [256 KiB] */
+        /* leave SIGINT alone [false: first Ctrl-C cancels the main task, second ends the process] */
+        bool keep_sigint;
+        bool strict; /* misuse aborts with its reason [false; also $RESHA_STRICT=1] */
+        /* most threads of the loop's default pool [number of processors + 4, at most 32] */
+        unsigned threads;
+        resha_report_fn *report; /* [NULL: reports are dropped, but counted] */
         void *report_arg;
         struct resha_error *ret_error; /* the error record of fn, code 0 if it succeeded [NULL]; written always */
         uint64_t _reserved[8];
 } resha_run_opts;
 
 /* Runs fn(arg) as the main task of a new loop on this thread, until it and all it started have ended. Prints nothing.
- * Result: fn's; -ECANCELED after Ctrl-C that fn passed on; -EBUSY inside a running loop; -EINVAL for options; -ENOMEM; -EDEADLK if all
- * tasks wait and nothing can wake them. [any-thread]
+ * Result: fn's; -ECANCELED after Ctrl-C that fn passed on; -EBUSY inside a running loop; -EINVAL for options; -ENOMEM;
+ * -EDEADLK if all tasks wait and nothing can wake them. [any-thread]
  *
- * SIGPIPE is ignored while it runs. If the grace passes and a task or thread job still does not end, it is reported as stuck, its memory is
- * leaked on purpose, and the call returns all the same: what such a task borrows must then not be on the caller's stack. */
+ * SIGPIPE is ignored while it runs. If the grace passes and a task or thread job still does not end, it is reported as
+ * stuck, its memory is leaked on purpose, and the call returns all the same: what such a task borrows must then not be
+ * on the caller's stack. */
 RESHA_API int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts);
 
-/* The same for main(): prints a failure as one line on stderr, and reports. Result, an exit status: 0 good, 1 failed, 130 interrupted by
- * Ctrl-C. [any-thread] */
+/* The same for main(): prints a failure as one line on stderr, and reports. Result, an exit status: 0 good, 1 failed,
+ * 130 interrupted by Ctrl-C. [any-thread] */
 RESHA_API int resha_main(resha_fn *fn, void *arg);
 
 /* Name of the running loop's backend, "epoll" or "sim"; NULL outside a loop. [any-thread] */

@@ -4,8 +4,8 @@
 
 /* Byte streams, listeners and servers.
  *
- * One task may read and one may write a stream at the same time; a second one gets -EBUSY. All descriptors are close-on-exec. Nagle's algorithm
- * is off. Writing to a closed peer is -EPIPE or -ECONNRESET, never a signal. */
+ * One task may read and one may write a stream at the same time; a second one gets -EBUSY. All descriptors are
+ * close-on-exec. Nagle's algorithm is off. Writing to a closed peer is -EPIPE or -ECONNRESET, never a signal. */
 
 #include <resha/addr.h>
 #include <resha/base.h>
@@ -16,14 +16,18 @@ RESHA_BEGIN_DECLS
 typedef struct resha_stream resha_stream;
 typedef struct resha_listener resha_listener;
 
-/* What a stream is made of: TLS, tests and users plug in here. Each call behaves as the public one that it serves; impl is the first argument. */
+/* What a stream is made of: TLS, tests and users plug in here. Each call behaves as the public one that it serves; impl
+ * is the first argument. */
 typedef struct resha_stream_ops {
-        const char *kind;                                             /* "tcp", "tls", ...; static */
-        ssize_t (*read)(void *impl, void *buf, size_t size);          /* some bytes, 0 at the end, or negative; [task] cancellation point */
-        ssize_t (*write)(void *impl, const void *data, size_t size);  /* some bytes taken, or negative; [task] cancellation point */
-        int (*shutdown)(void *impl);                                  /* no more writes; the peer sees the end */
-        int (*addr)(void *impl, bool peer, resha_addr *ret_addr);     /* NULL: -EOPNOTSUPP */
-        void (*close)(void *impl);                                    /* cancels, waits for what is in flight, releases impl */
+        const char *kind; /* "tcp", "tls", ...; static */
+        /* some bytes, 0 at the end, or negative; [task] cancellation point */
+        ssize_t (*read)(void *impl, void *buf, size_t size);
+        /* some bytes taken, or negative; [task] cancellation point */
+        ssize_t (*write)(void *impl, const void *data, size_t size);
+        int (*shutdown)(void *impl);                              /* no more writes; the peer sees the end */
+        int (*addr)(void *impl, bool peer, resha_addr *ret_addr); /* NULL: -EOPNOTSUPP */
+        /* cancels, waits for what is in flight, releases impl */
+        void (*close)(void *impl);
         uint64_t _reserved[4];
 } resha_stream_ops;
 
@@ -33,23 +37,25 @@ RESHA_API int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_st
 /* Connects to one address. 0; -ECONNREFUSED, -ETIMEDOUT, -ENETUNREACH, ..., -ECANCELED. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_tcp_connect_addr(const resha_addr *addr, resha_stream **ret_stream);
 
-/* Looks up a name and connects to the first of its addresses that answers; the next is tried after 250 ms or a failure (RFC 8305).
- * As resha_resolve() and resha_tcp_connect_addr(). [task] cancellation point */
+/* Looks up a name and connects to the first of its addresses that answers; the next is tried after 250 ms or a failure
+ * (RFC 8305). As resha_resolve() and resha_tcp_connect_addr(). [task] cancellation point */
 RESHA_API RESHA_MUST int resha_tcp_connect(const char *host, uint16_t port, resha_stream **ret_stream);
 
-/* Reads what is there, at most size bytes, waiting for the first. Above 0: bytes; 0: the end (or size 0); negative: failed. No byte is lost by
- * a cancel. [task] cancellation point */
+/* Reads what is there, at most size bytes, waiting for the first. Above 0: bytes; 0: the end (or size 0); negative:
+ * failed. No byte is lost by a cancel. [task] cancellation point */
 RESHA_API RESHA_MUST ssize_t resha_read(resha_stream *s, void *buf, size_t size);
 
 /* Reads exactly size bytes. size; fewer, if the end came before; negative: failed, the bytes stay in the stream.
  * Bytes that cannot be kept aside without allocating are limited to 64 KiB. [task] cancellation point */
 RESHA_API RESHA_MUST ssize_t resha_read_exactly(resha_stream *s, void *buf, size_t size);
 
-/* Reads a line, its "\n" included, into buf and ends it with a 0. Bytes without the 0; the last line may lack its "\n"; 0 at the end.
- * -EMSGSIZE if the line does not fit in size - 1 bytes: it stays in the stream. size in 2..65536. [task] cancellation point */
+/* Reads a line, its "\n" included, into buf and ends it with a 0. Bytes without the 0; the last line may lack its "\n";
+ * 0 at the end. -EMSGSIZE if the line does not fit in size - 1 bytes: it stays in the stream. size in 2..65536. [task]
+ * cancellation point */
 RESHA_API RESHA_MUST ssize_t resha_read_line(resha_stream *s, char *buf, size_t size);
 
-/* Writes all. 0 or negative; *ret_written (may be NULL) is how much was taken, also on failure. [task] cancellation point */
+/* Writes all. 0 or negative; *ret_written (may be NULL) is how much was taken, also on failure. [task] cancellation
+ * point */
 RESHA_API RESHA_MUST int resha_write_all(resha_stream *s, const void *data, size_t size, size_t *ret_written);
 
 /* No more writes; the peer reads the end after what was sent. 0 or negative. [task] never suspends */
@@ -58,19 +64,21 @@ RESHA_API int resha_stream_shutdown(resha_stream *s);
 /* This end's address, or the peer's. 0, -EOPNOTSUPP, -ENOTCONN. [loop] */
 RESHA_API int resha_stream_addr(resha_stream *s, bool peer, resha_addr *ret_addr);
 
-/* Ends the waits of who reads or writes (they get -EBADF), waits until they have let go, closes. Never flushes. NULL is fine. [task] not a cancellation point */
+/* Ends the waits of who reads or writes (they get -EBADF), waits until they have let go, closes. Never flushes. NULL is
+ * fine. [task] not a cancellation point */
 RESHA_API void resha_stream_close(resha_stream *s);
 RESHA_API void resha_stream_closep(resha_stream **s);
 
-/* Listens on a literal address or name ("" or NULL: all) and port (0: any free one). SO_REUSEADDR is set; backlog 1024 (the kernel may cut it).
- * 0; -EADDRINUSE, -EACCES, -EADDRNOTAVAIL, -ENOENT. A name may wait for its look-up. [task] cancellation point */
+/* Listens on a literal address or name ("" or NULL: all) and port (0: any free one). SO_REUSEADDR is set; backlog 1024
+ * (the kernel may cut it). 0; -EADDRINUSE, -EACCES, -EADDRNOTAVAIL, -ENOENT. A name may wait for its look-up. [task]
+ * cancellation point */
 RESHA_API RESHA_MUST int resha_tcp_listen(const char *host, uint16_t port, resha_listener **ret_listener);
 
 /* Where it listens: with the real port. [loop] */
 RESHA_API int resha_listener_addr(resha_listener *l, resha_addr *ret_addr);
 
-/* The next connection. 1; 0 once the listener is shut down; -ECANCELED (no connection is lost), -EMFILE, -ENFILE, -ENOMEM: try later.
- * [task] cancellation point */
+/* The next connection. 1; 0 once the listener is shut down; -ECANCELED (no connection is lost), -EMFILE, -ENFILE,
+ * -ENOMEM: try later. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_accept(resha_listener *l, resha_stream **ret_stream);
 
 /* No more connections: resha_accept() gives 0. Idempotent. [loop] */
@@ -82,14 +90,16 @@ RESHA_API void resha_listener_closep(resha_listener **l);
 
 typedef struct resha_serve_opts {
         unsigned max_connections; /* live at once; more wait in the backlog [1000] */
-        resha_duration grace;     /* once cancelled or shut down, handlers may go on for this long [0: they are cancelled at once] */
+        /* once cancelled or shut down, handlers may go on for this long [0: they are cancelled at once] */
+        resha_duration grace;
         uint64_t _reserved[4];
 } resha_serve_opts;
 
-/* Accepts connections and runs fn(stream, arg) in a task for each; the stream is closed when fn returns. A handler's failure ends that
- * connection only. When descriptors run out it waits a little and goes on. Returns when the listener is shut down (0) or it is cancelled
- * (-ECANCELED), after drain and join. [task] cancellation point */
-RESHA_API RESHA_MUST int resha_serve(resha_listener *l, int (*fn)(resha_stream *stream, void *arg), void *arg, const resha_serve_opts *opts);
+/* Accepts connections and runs fn(stream, arg) in a task for each; the stream is closed when fn returns. A handler's
+ * failure ends that connection only. When descriptors run out it waits a little and goes on. Returns when the listener
+ * is shut down (0) or it is cancelled (-ECANCELED), after drain and join. [task] cancellation point */
+RESHA_API RESHA_MUST int resha_serve(resha_listener *l, int (*fn)(resha_stream *stream, void *arg), void *arg,
+                                     const resha_serve_opts *opts);
 
 RESHA_END_DECLS
 #endif

@@ -2,38 +2,41 @@
 #ifndef RESHA_TASK_H
 #define RESHA_TASK_H
 
-/* Tasks: handles, waiting for one, the current one. Tasks are started in groups (group.h): there is no task without an owner. */
+/* Tasks: handles, waiting for one, the current one. Tasks are started in groups (group.h): there is no task without an
+ * owner. */
 
 #include <resha/base.h>
 #include <resha/time.h>
 
 RESHA_BEGIN_DECLS
 
-/* A handle on a task, in the caller's memory, filled by resha_spawn_task(). Optional. It must stay where it is until the task has ended;
- * it outlives task and group, and keeps the status. Zero-initialise it. Private fields. */
+/* A handle on a task, in the caller's memory, filled by resha_spawn_task(). Optional. It must stay where it is until
+ * the task has ended; it outlives task and group, and keeps the status. Zero-initialise it. Private fields. */
 typedef struct resha_task {
-        void *_task;        /* while it runs */
-        void *_waiters[2];  /* who waits for it */
+        void *_task;       /* while it runs */
+        void *_waiters[2]; /* who waits for it */
         int _status;
         uint32_t _state;
         uint64_t _reserved[2];
 } resha_task;
 
-/* Waits until the task has ended. Result: 0 for the wait, or -ECANCELED (the task goes on); -EINVAL for a handle never spawned; -EDEADLK for
- * the caller's own. The task's own result is in *ret_status (may be NULL), -ECANCELED if it ended cancelled. [task] cancellation point */
+/* Waits until the task has ended. Result: 0 for the wait, or -ECANCELED (the task goes on); -EINVAL for a handle never
+ * spawned; -EDEADLK for the caller's own. The task's own result is in *ret_status (may be NULL), -ECANCELED if it ended
+ * cancelled. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_task_wait(resha_task *t, int *ret_status);
 
 /* True once the task has ended; then *ret_status (may be NULL) is set. [loop] */
 RESHA_API bool resha_task_done(const resha_task *t, int *ret_status);
 
-/* Cancels the task: every wait of it fails with -ECANCELED from now on. Idempotent, never waits; nothing if it has ended. [loop] */
+/* Cancels the task: every wait of it fails with -ECANCELED from now on. Idempotent, never waits; nothing if it has
+ * ended. [loop] */
 RESHA_API void resha_task_cancel(resha_task *t);
 
 /* Lets every task that is ready run once. 0, or -ECANCELED. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_yield(void);
 
-/* -ECANCELED if this task is cancelled here (after having yielded once), else 0; yields only when the task has gone on for long.
- * For loops that compute. [task] cancellation point */
+/* -ECANCELED if this task is cancelled here (after having yielded once), else 0; yields only when the task has gone on
+ * for long. For loops that compute. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_checkpoint(void);
 
 /* Whether the innermost scope is cancelled, without yielding. False outside a task. [loop] */

@@ -2,7 +2,8 @@
 #ifndef RESHA_TIME_H
 #define RESHA_TIME_H
 
-/* Time: durations and instants of the monotonic clock, in nanoseconds. Structs, so that resha_sleep(250) does not compile. */
+/* Time: durations and instants of the monotonic clock, in nanoseconds. Structs, so that resha_sleep(250) does not
+ * compile. */
 
 #include <resha/base.h>
 
@@ -17,9 +18,9 @@ typedef struct resha_instant {
 } resha_instant;
 
 #define RESHA_NS(x) (RESHA_LITERAL(resha_duration){ (int64_t)(x) })
-#define RESHA_US(x) (RESHA_LITERAL(resha_duration){ (int64_t)((x) * INT64_C(1000)) })
-#define RESHA_MS(x) (RESHA_LITERAL(resha_duration){ (int64_t)((x) * INT64_C(1000000)) })
-#define RESHA_S(x) (RESHA_LITERAL(resha_duration){ (int64_t)((x) * INT64_C(1000000000)) })
+#define RESHA_US(x) (RESHA_LITERAL(resha_duration){ (int64_t)(INT64_C(1000) * (x)) })
+#define RESHA_MS(x) (RESHA_LITERAL(resha_duration){ (int64_t)(INT64_C(1000000) * (x)) })
+#define RESHA_S(x) (RESHA_LITERAL(resha_duration){ (int64_t)(INT64_C(1000000000) * (x)) })
 #define RESHA_FOREVER (RESHA_LITERAL(resha_duration){ INT64_MAX })
 #define RESHA_NEVER (RESHA_LITERAL(resha_instant){ INT64_MAX })
 
@@ -39,8 +40,8 @@ RESHA_API RESHA_MUST int resha_sleep(resha_duration d);
 /* Waits until t. As resha_sleep(). [task] cancellation point */
 RESHA_API RESHA_MUST int resha_sleep_until(resha_instant t);
 
-/* A period without drift: the n-th tick is at start + n * period, however long the work between takes. A tick that is missed is skipped, not
- * made up for. On the caller's stack; nothing to release. */
+/* A period without drift: the n-th tick is at start + n * period, however long the work between takes. A tick that is
+ * missed is skipped, not made up for. On the caller's stack; nothing to release. */
 typedef struct resha_ticker {
         resha_instant next; /* private */
         resha_duration period;
