@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Sizes of what lives on the caller's stack or is handed over by its fields: programs have them compiled in, so that a
+ * change here breaks every program that is not compiled again. Checked on 64-bit machines. */
+
+#include <resha/resha.h>
+
+#define SIZE(type, size) _Static_assert(sizeof(type) == (size), #type)
+
+#if UINTPTR_MAX == UINT64_MAX
+SIZE(resha_addr, 136);
+SIZE(resha_duration, 8);
+SIZE(resha_error, 288);
+SIZE(resha_event, 24);
+SIZE(resha_gather_opts, 64);
+SIZE(resha_group, 256);
+SIZE(resha_group_opts, 56);
+SIZE(resha_instant, 8);
+SIZE(resha_job_opts, 40);
+SIZE(resha_limiter, 64);
+SIZE(resha_mutex, 32);
+SIZE(resha_pool_opts, 48);
+SIZE(resha_race_opts, 48);
+SIZE(resha_report, 48);
+SIZE(resha_retry_opts, 104);
+SIZE(resha_run_opts, 120);
+SIZE(resha_scope, 128);
+SIZE(resha_semaphore, 32);
+SIZE(resha_serve_opts, 48);
+SIZE(resha_spawn_opts, 72);
+SIZE(resha_stream_ops, 80);
+SIZE(resha_task, 48);
+SIZE(resha_ticker, 32);
+#endif
+
+int main(void)
+{
+        return 0; /* the checks are made when this is compiled */
+}
