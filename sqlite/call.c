@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One call of a task: from the loop to the worker and back.
  *
- *     task: hop ──> db->calls ──> pool's queue ──> worker: conn->call, run ──> settle ──> task: out of db->calls, result
+ *     task: hop ──> db->calls ──> pool's queue ──> worker: conn->call, run ──> settle ──> task: out of db->calls
  *                      │                              ▲
  *                      └── stop (cancel or close) ────┘  a word in the call; what it is worth is for the worker to say
  *

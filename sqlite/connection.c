@@ -70,7 +70,7 @@ static int settings(struct rs_sqlite_conn *conn, bool read_only)
                 if (result != SQLITE_OK)
                         return rs_sqlite_error(conn, result, sql, "");
         }
-        /* On file systems without shared memory the journal stays as it was: there NORMAL would be weaker than we say. */
+        /* On file systems without shared memory the journal stays as it was: NORMAL would be weaker than we say. */
         bool full = conn->db->opts.sync_full || !wal;
         int rc = command(conn, full ? "pragma synchronous=full" : "pragma synchronous=normal");
         if (rc >= 0)
@@ -115,7 +115,7 @@ int rs_sqlite_conn_open(struct rs_sqlite_conn *conn, bool read_only)
                 goto failed;
         }
         sqlite3_busy_handler(conn->handle, on_busy, conn);
-        /* SQLite falls back to reading by itself; what is to be written must be writable now, not at the first insert. */
+        /* SQLite falls back to reading by itself; what is to be written must be writable now, not later. */
         if (!read_only && sqlite3_db_readonly(conn->handle, "main") == 1) {
                 rc = rs_sqlite_refuse(conn->db, RESHA_SQLITE_EREADONLY, NULL,
                                       "the database file is not writable: check its permissions, or open it read_only");
