@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* The system calls. Nothing but the call: what a result means is decided above. Two things are settled here for all: a
+ * call that a signal interrupts is made again (a wait returns instead, a close is over), and errno becomes a result. */
+
+#include "sys/sys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int (*rs_fault_hook)(enum rs_syscall call);
+
+/* The result of the expression, or of the fault that a test put in its place. */
+#define CALL(which, expression) \
+        ({ \
+                ssize_t result_; \
+                do { \
+                        result_ = rs_fault_syscall(which); \
+                        if (RS_LIKELY(result_ == 0)) { \
+                                result_ = (expression); \
+                                if (RS_UNLIKELY(result_ < 0)) \
+                                        result_ = -errno; \
+                        } \
+                } while (RS_UNLIKELY(result_ == -EINTR)); \
+                result_; \
+        })
+
+int rs_sys_epoll_create(void)
+{
+        return (int)CALL(RS_SYS_EPOLL_CREATE, epoll_create1(EPOLL_CLOEXEC));
+}
+
+int rs_sys_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+        return (int)CALL(RS_SYS_EPOLL_CTL, epoll_ctl(epfd, op, fd, event));
+}
+
+/* The same in whole milliseconds, rounded up. */
+static int epoll_wait_ms(int epfd, struct epoll_event *events, int max, int64_t timeout_ns)
+{
+        int64_t ms = timeout_ns < 0 ? -1 : timeout_ns / 1000000 + (timeout_ns % 1000000 != 0);
+
+        return epoll_wait(epfd, events, max, ms > INT_MAX ? INT_MAX : (int)ms);
+}
+
+/* epoll_pwait2 came with Linux 5.11. Old filters of containers say EPERM to what they do not know. */
+static int epoll_wait_ns(int epfd, struct epoll_event *events, int max, int64_t timeout_ns)
+{
+#ifdef SYS_epoll_pwait2
+        static atomic_bool missing;
+        struct timespec t = { .tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000) };
+
+        if (!atomic_load_explicit(&missing, memory_order_relaxed)) {
+                long n = syscall(SYS_epoll_pwait2, epfd, events, max, timeout_ns < 0 ? NULL : &t, NULL, (size_t)0);
+                if (n >= 0 || (errno != ENOSYS && errno != EPERM))
+                        return (int)n;
+                atomic_store_explicit(&missing, true, memory_order_relaxed);
+        }
+#endif
+        return epoll_wait_ms(epfd, events, max, timeout_ns);
+}
+
+int rs_sys_epoll_wait(int epfd, struct epoll_event *events, int max, int64_t timeout_ns)
+{
+        int n = rs_fault_syscall(RS_SYS_EPOLL_WAIT);
+
+        if (n == 0) {
+                /* Finer than a millisecond only matters when there is something to wait for. */
+                n = timeout_ns > 0 ? epoll_wait_ns(epfd, events, max, timeout_ns)
+                                   : epoll_wait_ms(epfd, events, max, timeout_ns);
+                if (n < 0)
+                        n = -errno;
+        }
+        return n == -EINTR ? 0 : n;
+}
+
+int rs_sys_eventfd(void)
+{
+        return (int)CALL(RS_SYS_EVENTFD, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+}
+
+ssize_t rs_sys_read(int fd, void *buf, size_t size)
+{
+        return CALL(RS_SYS_READ, read(fd, buf, size));
+}
+
+ssize_t rs_sys_write(int fd, const void *buf, size_t size)
+{
+        int saved = errno;
+        ssize_t n = CALL(RS_SYS_WRITE, write(fd, buf, size));
+
+        errno = saved;
+        return n;
+}
+
+void rs_sys_close(int fd)
+{
+        (void)rs_fault_syscall(RS_SYS_CLOSE);
+        (void)close(fd); /* also after EINTR the descriptor is gone */
+}
+
+int rs_sys_socket(int family)
+{
+        return (int)CALL(RS_SYS_SOCKET, socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+int rs_sys_bind(int fd, const struct sockaddr *addr, socklen_t size)
+{
+        return (int)CALL(RS_SYS_BIND, bind(fd, addr, size));
+}
+
+int rs_sys_listen(int fd, int backlog)
+{
+        return (int)CALL(RS_SYS_LISTEN, listen(fd, backlog));
+}
+
+int rs_sys_accept(int fd)
+{
+        return (int)CALL(RS_SYS_ACCEPT, accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+int rs_sys_connect(int fd, const struct sockaddr *addr, socklen_t size)
+{
+        return (int)CALL(RS_SYS_CONNECT, connect(fd, addr, size));
+}
+
+ssize_t rs_sys_recv(int fd, void *buf, size_t size)
+{
+        return CALL(RS_SYS_RECV, recv(fd, buf, size, 0));
+}
+
+ssize_t rs_sys_send(int fd, const void *buf, size_t size)
+{
+        return CALL(RS_SYS_SEND, send(fd, buf, size, MSG_NOSIGNAL));
+}
+
+int rs_sys_shutdown(int fd, int how)
+{
+        return (int)CALL(RS_SYS_SHUTDOWN, shutdown(fd, how));
+}
+
+int rs_sys_sockname(int fd, bool peer, struct sockaddr *addr, socklen_t *size)
+{
+        return (int)CALL(RS_SYS_GETSOCKNAME, peer ? getpeername(fd, addr, size) : getsockname(fd, addr, size));
+}
+
+int rs_sys_setsockopt(int fd, int level, int name, int value)
+{
+        return (int)CALL(RS_SYS_SETSOCKOPT, setsockopt(fd, level, name, &value, sizeof value));
+}
+
+int rs_sys_random(uint64_t *ret_value)
+{
+        ssize_t n = CALL(RS_SYS_GETRANDOM, getrandom(ret_value, sizeof *ret_value, 0));
+
+        return n == (ssize_t)sizeof *ret_value ? 0 : n < 0 ? (int)n : -EIO;
+}
+
+int64_t rs_sys_now(void)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int rs_sys_processors(void)
+{
+        cpu_set_t set;
+
+        if (sched_getaffinity(0, sizeof set, &set) == 0)
+                return CPU_COUNT(&set);
+        long n = sysconf(_SC_NPROCESSORS_ONLN); /* more than fit a cpu_set_t */
+        return n > 0 && n < INT_MAX ? (int)n : 1;
+}
+
+int rs_sys_sigaction(int sig, void (*handler)(int), struct sigaction *old)
+{
+        struct sigaction ours = { .sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK };
+
+        sigfillset(&ours.sa_mask);
+        return (int)CALL(RS_SYS_SIGACTION, handler ? sigaction(sig, &ours, old) : sigaction(sig, old, NULL));
+}
+
+void rs_sys_signal_default(int sig)
+{
+        struct sigaction standard = { .sa_handler = SIG_DFL };
+
+        (void)sigaction(sig, &standard, NULL);
+}
+
+void rs_sys_raise(int sig)
+{
+        (void)raise(sig);
+}
+
+int rs_sys_pid(void)
+{
+        return getpid();
+}
+
+void rs_sys_yield(void)
+{
+        (void)sched_yield();
+}
+
+int rs_sys_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **ret_list,
+                       int *ret_errno)
+{
+        int rc = rs_fault_syscall(RS_SYS_GETADDRINFO);
+
+        if (rc < 0) {
+                *ret_errno = -rc;
+                return EAI_SYSTEM;
+        }
+        rc = getaddrinfo(host, port, hints, ret_list);
+        *ret_errno = errno;
+        return rc;
+}
+
+unsigned rs_sys_interface_index(const char *name)
+{
+        return if_nametoindex(name);
+}
+
+const char *rs_sys_interface_name(unsigned index, char buf[static 16])
+{
+        _Static_assert(IF_NAMESIZE <= 16, "room for the name of an interface");
+        return if_indextoname(index, buf);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_SYS_H
+#define RS_SYS_H
+
+/* Every system call of libresha beside those for stacks, one wrapper each. They give 0 or more, or a negative errno;
+ * EINTR is dealt with here. Each passes rs_fault_syscall() first, so that a test can make the n-th one fail. */
+
+#include <netdb.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+
+enum rs_syscall {
+        RS_SYS_EPOLL_CREATE,
+        RS_SYS_EPOLL_CTL,
+        RS_SYS_EPOLL_WAIT,
+        RS_SYS_EVENTFD,
+        RS_SYS_READ,
+        RS_SYS_WRITE,
+        RS_SYS_CLOSE, /* asked, but a close always happens */
+        RS_SYS_SOCKET,
+        RS_SYS_BIND,
+        RS_SYS_LISTEN,
+        RS_SYS_ACCEPT,
+        RS_SYS_CONNECT,
+        RS_SYS_RECV,
+        RS_SYS_SEND,
+        RS_SYS_SHUTDOWN,
+        RS_SYS_GETSOCKNAME,
+        RS_SYS_SETSOCKOPT,
+        RS_SYS_GETRANDOM,
+        RS_SYS_SIGACTION,
+        RS_SYS_THREAD,
+        RS_SYS_GETADDRINFO,
+        RS_SYS_COUNT
+};
+
+/* A test's; NULL: none. What is about to be called: 0 lets it go ahead, a negative errno is its result instead. May be
+ * called on any thread. */
+extern int (*rs_fault_hook)(enum rs_syscall call);
+
+static inline int rs_fault_syscall(enum rs_syscall call)
+{
+        return RS_UNLIKELY(rs_fault_hook) ? rs_fault_hook(call) : 0;
+}
+
+int rs_sys_epoll_create(void);
+int rs_sys_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+
+/* Waits for timeout_ns (negative: without limit), never less unless something is ready or a signal came. */
+int rs_sys_epoll_wait(int epfd, struct epoll_event *events, int max, int64_t timeout_ns);
+
+int rs_sys_eventfd(void);
+ssize_t rs_sys_read(int fd, void *buf, size_t size);
+ssize_t rs_sys_write(int fd, const void *buf, size_t size); /* async-signal-safe; errno is as before */
+void rs_sys_close(int fd);
+
+/* Stream sockets: non-blocking, close-on-exec. */
+int rs_sys_socket(int family);
+int rs_sys_bind(int fd, const struct sockaddr *addr, socklen_t size);
+int rs_sys_listen(int fd, int backlog);
+int rs_sys_accept(int fd);
+int rs_sys_connect(int fd, const struct sockaddr *addr, socklen_t size);
+ssize_t rs_sys_recv(int fd, void *buf, size_t size);
+ssize_t rs_sys_send(int fd, const void *buf, size_t size); /* no SIGPIPE */
+int rs_sys_shutdown(int fd, int how);
+int rs_sys_sockname(int fd, bool peer, struct sockaddr *addr, socklen_t *size);
+int rs_sys_setsockopt(int fd, int level, int name, int value);
+
+int rs_sys_random(uint64_t *ret_value);
+int64_t rs_sys_now(void);    /* CLOCK_MONOTONIC, ns */
+int rs_sys_processors(void); /* that this thread may run on; at least 1 */
+
+/* handler NULL: puts *old back. Otherwise *old is written. */
+int rs_sys_sigaction(int sig, void (*handler)(int), struct sigaction *old);
+void rs_sys_signal_default(int sig); /* async-signal-safe */
+void rs_sys_raise(int sig);          /* async-signal-safe */
+int rs_sys_pid(void);                /* async-signal-safe */
+void rs_sys_yield(void);
+
+/* As getaddrinfo(3): 0 or an EAI code; *ret_errno when that is EAI_SYSTEM. */
+int rs_sys_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **ret_list,
+                       int *ret_errno);
+
+/* The number of a network interface, 0 if there is none of that name; and its name: buf, or NULL. */
+unsigned rs_sys_interface_index(const char *name);
+const char *rs_sys_interface_name(unsigned index, char buf[static 16]);
+
+#endif

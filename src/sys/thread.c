@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads of the library, their locks and conditions: pthreads, with the clock that never jumps and without signals. A
+ * lock that cannot be taken or given is a broken program: it ends. */
+
+#include "sys/thread.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "sys/sys.h"
+
+static void must(int error)
+{
+        if (error)
+                abort();
+}
+
+void rs_lock(struct rs_lock *l)
+{
+        must(pthread_mutex_lock(&l->mutex));
+}
+
+void rs_unlock(struct rs_lock *l)
+{
+        must(pthread_mutex_unlock(&l->mutex));
+}
+
+bool rs_cond_wait(struct rs_cond *c, struct rs_lock *l, int64_t deadline)
+{
+        struct timespec t = { .tv_sec = (time_t)(deadline / 1000000000), .tv_nsec = (long)(deadline % 1000000000) };
+
+        if (deadline == INT64_MAX) {
+                must(pthread_cond_wait(&c->cond, &l->mutex));
+                return true;
+        }
+        int error = pthread_cond_clockwait(&c->cond, &l->mutex, CLOCK_MONOTONIC, &t);
+        must(error == ETIMEDOUT ? 0 : error);
+        return error == 0;
+}
+
+void rs_cond_signal(struct rs_cond *c)
+{
+        must(pthread_cond_signal(&c->cond));
+}
+
+void rs_cond_broadcast(struct rs_cond *c)
+{
+        must(pthread_cond_broadcast(&c->cond));
+}
+
+int rs_thread_start(struct rs_thread *ret_thread, const char *name, void *(*fn)(void *arg), void *arg)
+{
+        struct rs_thread t;
+        sigset_t all, before;
+        int rc = rs_fault_syscall(RS_SYS_THREAD);
+
+        if (rc < 0)
+                return rc;
+        /* The new thread inherits the mask: there is no moment in which it could take a signal. */
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        int error = pthread_create(&t.id, NULL, fn, arg);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (error)
+                return -error;
+        (void)pthread_setname_np(t.id, name); /* for ps and gdb only */
+        *ret_thread = t;
+        return 0;
+}
+
+void rs_thread_join(struct rs_thread t)
+{
+        must(pthread_join(t.id, NULL));
+}
+
+struct rs_thread rs_thread_self(void)
+{
+        return (struct rs_thread){ pthread_self() };
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_THREAD_H
+#define RS_THREAD_H
+
+/* Threads, and what they meet at. A thread of ours blocks all signals: those are for the program's own threads. */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rs_lock {
+        pthread_mutex_t mutex;
+};
+#define RS_LOCK_INIT \
+        { \
+                PTHREAD_MUTEX_INITIALIZER \
+        }
+
+struct rs_cond {
+        pthread_cond_t cond;
+};
+#define RS_COND_INIT \
+        { \
+                PTHREAD_COND_INITIALIZER \
+        }
+
+struct rs_thread {
+        pthread_t id;
+};
+
+void rs_lock(struct rs_lock *l);
+void rs_unlock(struct rs_lock *l);
+
+/* Waits, with the lock given up meanwhile; may return for no reason. False: `deadline` (CLOCK_MONOTONIC; INT64_MAX:
+ * none) has passed. */
+bool rs_cond_wait(struct rs_cond *c, struct rs_lock *l, int64_t deadline);
+void rs_cond_signal(struct rs_cond *c);
+void rs_cond_broadcast(struct rs_cond *c);
+
+/* 0, -EAGAIN, -ENOMEM. `name`: at most 15 bytes. */
+int rs_thread_start(struct rs_thread *ret_thread, const char *name, void *(*fn)(void *arg), void *arg);
+void rs_thread_join(struct rs_thread t);
+struct rs_thread rs_thread_self(void);
+
+#endif

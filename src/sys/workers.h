@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_WORKERS_H
+#define RS_WORKERS_H
+
+/* A crew of threads that run what is queued, first in, first out. Knows no loop. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/list.h"
+#include "sys/thread.h"
+
+/* Owned by whoever queues it. */
+struct rs_work {
+        struct rs_node node;
+        void (*run)(struct rs_work *w); /* on a thread of the crew; the crew does not touch w any more */
+        bool queued;
+};
+
+struct rs_workers {
+        struct rs_lock lock;
+        struct rs_cond come; /* there is work, or no reason to stay */
+        struct rs_cond gone; /* a thread has left */
+        struct rs_list queue;
+        size_t queued;    /* in the queue */
+        unsigned most;    /* threads */
+        unsigned threads; /* that live */
+        unsigned idle;    /* of those: wait for work, or were just called to it */
+        bool leave;       /* who is idle goes home */
+        bool has_left;
+        struct rs_thread left; /* the last one that went, not joined yet */
+        char name[16];
+};
+
+#define RS_WORKERS_INIT(most_, name_) \
+        { \
+                .lock = RS_LOCK_INIT, .come = RS_COND_INIT, .gone = RS_COND_INIT, .most = (most_), .name = name_ \
+        }
+
+/* Idle threads leave after that long. */
+#define RS_WORKERS_LINGER_NS INT64_C(10000000000)
+
+/* Queues w; starts a thread if none is idle and there may be more. 0; -EAGAIN, -ENOMEM: there is no thread and none
+ * can be started, w is not queued. [any thread] */
+int rs_workers_add(struct rs_workers *c, struct rs_work *w);
+
+/* True: w was still in the queue and never runs. [any thread] */
+bool rs_workers_remove(struct rs_workers *c, struct rs_work *w);
+
+/* Sends the threads home and joins them, for `all` also those that are in a work: so that must be about to end. Those
+ * that stay follow when their work is done. rs_workers_add() starts anew and ends the waiting here. [not on a thread of the crew] */
+void rs_workers_rest(struct rs_workers *c, bool all);
+
+#endif
