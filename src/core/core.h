@@ -114,12 +114,10 @@ struct rs_task {
         struct rs_wait *wait;   /* while parked and not yet woken */
         uint8_t attention;      /* rs_attention: looked at by every call that may wait */
         bool cancel_requested;  /* by resha_task_cancel(), or Ctrl-C on the main task */
-        bool ready;             /* in the ready queue */
         bool named;             /* name is a copy of its own */
         bool owns_arg;          /* arg is a copy */
         int saved_errno;
         struct rs_stack *stack; /* NULL before its first run */
-        uint32_t stack_class;
         uint32_t id;            /* from 1, in order of spawn */
         resha_fn *fn;
         void *arg;
@@ -140,6 +138,12 @@ struct rs_task {
 
 /* ---- the loop ---- */
 
+struct rs_context {
+        const void *bottom; /* of the thread's own stack */
+        size_t size;
+        void *tsan_fiber;
+};
+
 enum { RS_BUDGET = 64 }; /* immediate completions before a call yields */
 
 struct rs_cleanup {
@@ -150,7 +154,6 @@ struct rs_cleanup {
 struct rs_loop {
         struct rs_task *current; /* NULL while the loop itself runs */
         struct rs_task *ready_first, *ready_last;
-        size_t ready_count;
         unsigned budget;   /* of the current task */
         unsigned run_left; /* switches before the loop looks whether it is time to poll */
         uint64_t poll_ticks;
@@ -170,11 +173,15 @@ struct rs_loop {
         uint32_t next_id;
         bool simulated, strict, shuffle;
         bool finished;   /* the main task has ended */
-        bool deadlocked; /* and ended for that */
+        bool deadlocked; /* nothing could wake anybody; main was cancelled for that */
+        bool abandoned;  /* the grace is over and tasks are left: they are leaked */
+        struct rs_timer grace;
         int main_result;
+        void (*on_wake)(struct rs_loop *l); /* after rs_inbox_wake(): the signal dispatcher's */
         struct rs_inbox *inbox; /* what other threads post; counted, outlives the loop */
         resha_run_opts opts;
         uint64_t reports, switches, polls, ignored_cancels;
+        struct rs_context native; /* of the loop itself, for the sanitizers */
         void *exec, *net; /* per-loop state of the layers above, made when first needed; they register a clean-up */
 };
 
@@ -238,7 +245,7 @@ struct rs_post {
 struct rs_inbox *rs_inbox_ref(struct rs_inbox *i);
 void rs_inbox_unref(struct rs_inbox *i);
 void rs_inbox_post(struct rs_inbox *i, struct rs_post *p);
-/* Async-signal-safe: only wakes the loop, whose poll hooks then run. */
+/* Async-signal-safe, while the loop lives: wakes it, and it calls l->on_wake. */
 void rs_inbox_wake(struct rs_inbox *i);
 
 void rs_cleanup_add(struct rs_loop *l, struct rs_cleanup *c);
@@ -287,5 +294,56 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
 int rs_loop_run(struct rs_loop *l, resha_fn *fn, void *arg); /* fn's result */
 void rs_loop_done(struct rs_loop *l);
 void rs_task_cancel(struct rs_loop *l, struct rs_task *t);
+
+/* ---- between the files of core ---- */
+
+/* Tasks in the ready queue or waiting are `alive`; freed ones are in the loop's list, with fn NULL. */
+void rs_ready(struct rs_loop *l, struct rs_task *t);  /* at the end of the queue */
+void rs_yield(struct rs_loop *l);                     /* to the end of the queue; returns when its turn comes */
+void rs_run_ready(struct rs_loop *l);                 /* the loop gives the thread to tasks until it is time to poll */
+void rs_task_abort(const struct rs_task *t, const char *format, ...) RESHA_PRINTF(2, 3) __attribute__((noreturn, cold));
+
+void rs_slab_each(struct rs_loop *l, struct rs_node *slab, void (*fn)(struct rs_loop *l, struct rs_task *t)); /* alive ones */
+void rs_task_report_waiting(struct rs_loop *l, struct rs_task *t);
+void rs_task_report_stuck(struct rs_loop *l, struct rs_task *t);
+void rs_loop_start_grace(struct rs_loop *l);
+struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg);
+void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc); /* frees it */
+int rs_spawn(struct rs_loop *l, struct rs_group *g, resha_fn *fn, void *arg, const char *name, const char *site,
+             struct rs_task **ret_task);
+/* Item `index` of `n` in g: waits for a place, spawns, numbers. */
+int rs_spawn_item(struct rs_group *g, resha_fn *fn, char *item, size_t index, size_t n, const char *name, const char *site);
+bool rs_reserved_zero(const uint64_t words[4]);
+bool rs_task_base_cancelled(const struct rs_task *t);
+
+void rs_scope_open(struct rs_loop *l, struct rs_scope *s);
+void rs_scope_close(struct rs_loop *l, struct rs_scope *s); /* inner ones first */
+bool rs_scope_outside_cancelled(const struct rs_scope *s);
+void rs_scope_request(struct rs_loop *l, struct rs_scope *s);
+void rs_task_attend(struct rs_task *t);                     /* attention and frame_low from its innermost scope */
+int rs_attribute(struct rs_loop *l, struct rs_task *t, int rc, bool cancelled_outside);
+void rs_escape(struct rs_loop *l, struct rs_task *t, struct rs_record *r);
+
+void rs_group_open(struct rs_loop *l, struct rs_group *g, const resha_group_opts *opts);
+int rs_group_close(struct rs_loop *l, struct rs_group *g, int rc);
+void rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e);
+void rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled);
+
+struct rs_record *rs_record_new(struct rs_loop *l, const resha_error *e);
+void rs_record_free(struct rs_loop *l, struct rs_record *r);
+void rs_error_describe(struct rs_loop *l, const struct rs_task *t, int code, resha_error *ret_error);
+
+struct rs_inbox *rs_inbox_new(struct rs_backend *b);
+void rs_inbox_close(struct rs_inbox *i);
+bool rs_inbox_drain(struct rs_loop *l);
+bool rs_inbox_sleep(struct rs_inbox *i); /* true: nothing has come, the next post wakes */
+void rs_inbox_awake(struct rs_inbox *i);
+
+void rs_ring_write(struct rs_loop *l, enum rs_event_kind kind, const struct rs_task *t, const char *name, int code);
+#define RS_EVENT(l, kind, t, name, code) \
+        do { \
+                if (RS_UNLIKELY((l)->ring)) \
+                        rs_ring_write((l), (kind), (t), (name), (code)); \
+        } while (0)
 
 #endif

@@ -23,20 +23,20 @@ struct rs_stack {
 struct rs_arena {
         struct rs_arena *next;
         char *base;
-        size_t size; /* bytes */
+        size_t size;  /* bytes */
+        size_t fresh; /* offset of the first slice that was never used */
 };
 
 struct rs_stacks {
         struct rs_stack *hot;   /* used before, last in first out */
         struct rs_stack *doomed; /* own mappings to unmap once nobody runs on them */
-        struct rs_arena *arenas;
-        char *fresh, *fresh_end; /* never used slices of the newest arena */
+        struct rs_arena *arenas, *newest; /* in order of their making */
+        struct rs_arena *open;            /* the oldest with fresh slices; NULL: none */
         size_t hot_count, fresh_count;
         size_t credit;      /* promised to tasks that have not run yet */
         size_t slice, guard; /* bytes */
         size_t made;        /* slices bound ever: the colour */
         bool light_guards;  /* MADV_GUARD_INSTALL works */
-        bool force_mprotect;
 };
 
 enum { RS_STACK_GUARD = 64 * 1024, RS_STACK_MIN = 128 * 1024, RS_STACK_DEFAULT = 256 * 1024 };

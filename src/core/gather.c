@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* gather: a group and a loop, as a user could write it. What it has of its own is a look at each child that ends, and the numbers of the
+ * items. */
+
+#include "core/core.h"
+
+struct gather {
+        const resha_gather_opts *opts;
+        size_t failed;
+};
+
+static void gather_child_done(struct rs_group *g, struct rs_task *t, int rc, const resha_error *e)
+{
+        struct gather *gather = g->child_done_arg;
+        const resha_gather_opts *o = gather->opts;
+
+        gather->failed += rc < 0;
+        if (o->ret_status)
+                o->ret_status[t->item - 1] = rc;
+        if (o->ret_errors) {
+                if (e)
+                        o->ret_errors[t->item - 1] = *e;
+                else
+                        o->ret_errors[t->item - 1] = (resha_error){ 0 };
+        }
+}
+
+/* What items say that were never started. */
+static void gather_not_started(const resha_gather_opts *o, size_t from, size_t n)
+{
+        for (size_t i = from; i < n; i++) {
+                if (o->ret_status)
+                        o->ret_status[i] = -ECANCELED;
+                if (o->ret_errors)
+                        o->ret_errors[i] = (resha_error){ .code = -ECANCELED, .text = "cancelled before it was started" };
+        }
+}
+
+bool rs_reserved_zero(const uint64_t words[4])
+{
+        return !(words[0] | words[1] | words[2] | words[3]);
+}
+
+/* One item in the group g: waits for a place, spawns, numbers. */
+int rs_spawn_item(struct rs_group *g, resha_fn *fn, char *item, size_t index, size_t n, const char *name,
+                      const char *site)
+{
+        struct rs_task *t;
+        int rc = resha_spawn_at((resha_group *)(void *)g, fn, item, name, site);
+
+        if (rc == 0) {
+                t = RS_CONTAINER(g->children.last, struct rs_task, sibling);
+                t->item = (uint32_t)(index + 1);
+                t->items = (uint32_t)n;
+        }
+        return rc;
+}
+
+int resha_gather_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_gather_opts *opts, const char *name,
+                    const char *site)
+{
+        static const resha_gather_opts defaults;
+        const resha_gather_opts *o = opts ? opts : &defaults;
+        struct gather gather = { .opts = o };
+        RESHA_GROUP(group);
+        struct rs_group *g = rs_group_of(&group);
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+        size_t i = 0;
+
+        if (rc == 0 && (!rs_reserved_zero(o->_reserved) || n >= UINT32_MAX))
+                rc = -EINVAL;
+        if (rc == 0) {
+                rs_group_open(l, g, &(resha_group_opts){ .limit = o->limit, .keep_going = o->keep_going });
+                g->child_done = gather_child_done;
+                g->child_done_arg = &gather;
+                for (; i < n && rc == 0; i += rc == 0)
+                        rc = rs_spawn_item(g, fn, (char *)items + i * size, i, n, name, site);
+        }
+        gather_not_started(o, i, n);
+        if (g->scope.task)
+                rc = rs_group_close(l, g, rc);
+        gather.failed += n - i;
+        if (o->ret_failed)
+                *o->ret_failed = gather.failed;
+        bool cancelled = rc == -ECANCELED && resha_cancelled();
+        return o->keep_going && rc < 0 && !cancelled && i == n ? 0 : rc;
+}

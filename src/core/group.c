@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* Groups: scopes that own tasks.
+ *
+ * The result of a group, in this order: the first failure, of a child or the body; -ECANCELED, if something outside is cancelled and that
+ * has stopped the body or a child; 0, if the group's own cancel stopped the body; else what the body gave.
+ *
+ * A limit is a number of places. A child that ends hands its place to the first spawner that waits, who gives it to the child it then
+ * starts: nobody overtakes. */
+
+#include <string.h>
+
+#include "core/core.h"
+
+_Static_assert(sizeof(struct rs_group) <= sizeof(resha_group), "resha_group is too small");
+
+static bool opts_valid(const resha_group_opts *o)
+{
+        for (size_t i = 0; i < 4; i++)
+                if (o->_reserved[i])
+                        return false;
+        return o->errors || !o->max_errors;
+}
+
+void rs_group_open(struct rs_loop *l, struct rs_group *g, const resha_group_opts *o)
+{
+        *g = (struct rs_group){ .scope = { .is_group = true }, .limit = SIZE_MAX };
+        if (o) {
+                g->limit = o->limit ? o->limit : SIZE_MAX;
+                g->keep_going = o->keep_going;
+                g->background = o->background;
+                g->errors = o->errors;
+                g->max_errors = o->max_errors;
+        }
+        rs_scope_open(l, &g->scope);
+}
+
+void resha_group_begin(resha_group *group, const resha_group_opts *opts)
+{
+        struct rs_group *g = rs_group_of(group);
+        struct rs_loop *l = rs_loop_current;
+
+        if (RS_UNLIKELY(!l || !l->current)) {
+                *g = (struct rs_group){ .scope = { .begin_code = -EPERM } };
+        } else if (RS_UNLIKELY(opts && !opts_valid(opts))) {
+                rs_group_open(l, g, NULL);
+                g->scope.begin_code = -EINVAL;
+        } else {
+                rs_group_open(l, g, opts);
+        }
+}
+
+/* ---- failures ---- */
+
+void rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e)
+{
+        if (g->failures < g->max_errors)
+                g->errors[g->failures] = *e;
+        g->failures++;
+        if (!g->failure_code) {
+                g->failure_code = code;
+                g->failure = rs_record_new(l, e);
+                if (g->failure && !g->keep_going && !g->scope.effective)
+                        g->failure->error.cancelled = (uint32_t)g->running;
+        }
+        if (!g->keep_going && g->scope.task && !g->scope.requested)
+                rs_scope_request(l, &g->scope);
+}
+
+void rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled)
+{
+        struct rs_node *n;
+
+        rs_list_remove(&g->children, &t->sibling);
+        g->running--;
+        if (RS_UNLIKELY(rc < 0)) {
+                resha_error e;
+
+                rs_error_describe(l, t, rc, &e);
+                if (cancelled)
+                        g->cancelled++;
+                else
+                        rs_group_fail(l, g, rc, &e);
+                if (g->child_done)
+                        g->child_done(g, t, rc, &e);
+        } else if (g->child_done) {
+                g->child_done(g, t, rc, NULL);
+        }
+        if (RS_UNLIKELY((n = rs_list_pop(&g->spawners)) != NULL)) {
+                g->running++;
+                rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
+        } else if (g->running == 0 && g->joiner) {
+                struct rs_wait *w = g->joiner;
+                g->joiner = NULL;
+                rs_wake(w, 0);
+        }
+}
+
+/* ---- ending ---- */
+
+static void join(struct rs_loop *l, struct rs_group *g)
+{
+        while (g->running) {
+                struct rs_wait w = { .what = "children", .object = g };
+
+                g->joiner = &w;
+                rs_wait(l, &w);
+        }
+}
+
+/* The body's result: a failure of its own, or a cancel. */
+static void body_failed(struct rs_loop *l, struct rs_group *g, int rc)
+{
+        if (rc == -ECANCELED && g->scope.effective)
+                return;
+        if (rc == g->failure_code && !g->background)
+                return; /* the body passes on what it saw of a child */
+        resha_error e;
+        rs_error_describe(l, l->current, rc, &e);
+        rs_group_fail(l, g, rc, &e);
+}
+
+int rs_group_close(struct rs_loop *l, struct rs_group *g, int rc)
+{
+        struct rs_task *t = g->scope.task;
+
+        if (RS_UNLIKELY(t->scope != &g->scope))
+                while (t->scope != &g->scope)
+                        rs_scope_close(l, t->scope);
+        if (RS_UNLIKELY(t->escaped))
+                rc = rs_attribute(l, t, rc, g->scope.effective);
+        if (RS_UNLIKELY(rc < 0))
+                body_failed(l, g, rc);
+        if ((rc < 0 || g->background) && g->running && !g->scope.requested)
+                rs_scope_request(l, &g->scope);
+        if (g->running)
+                join(l, g);
+        bool outside = rs_scope_outside_cancelled(&g->scope), stopped = rc == -ECANCELED || g->cancelled;
+        rs_scope_close(l, &g->scope);
+        if (RS_UNLIKELY(g->failure_code)) {
+                rc = g->failure_code;
+                if (g->failure) {
+                        rs_error_give(l, &g->failure->error);
+                        rs_record_free(l, g->failure);
+                }
+                return rc;
+        }
+        if (outside && stopped && !(g->background && rc >= 0))
+                return -ECANCELED;
+        if (rc == -ECANCELED)
+                return 0;
+        return rc >= 0 && g->scope.begin_code < 0 ? g->scope.begin_code : rc;
+}
+
+int resha_group_end(resha_group *group, int rc)
+{
+        struct rs_group *g = rs_group_of(group);
+        struct rs_loop *l = rs_loop_current;
+
+        if (RS_UNLIKELY(!g->scope.task || !l || l->current != g->scope.task || !g->scope.is_group))
+                return rc < 0 ? rc : g->scope.begin_code < 0 ? g->scope.begin_code : -EPERM;
+        return rs_group_close(l, g, rc);
+}
+
+/* The block was left by return. Whether with an error is not known: the children are cancelled, and a failure is kept for the boundary that
+ * sees the result. */
+void resha_group_leave(resha_group *group)
+{
+        struct rs_group *g = rs_group_of(group);
+        struct rs_loop *l = rs_loop_current;
+
+        if (RS_LIKELY(!g->scope.task))
+                return;
+        if (!l || l->current != g->scope.task)
+                rs_task_abort(g->scope.task, "its group is left on another task");
+        struct rs_task *t = l->current;
+        if (g->running && !g->scope.requested)
+                rs_scope_request(l, &g->scope);
+        while (t->scope != &g->scope)
+                rs_scope_close(l, t->scope);
+        join(l, g);
+        rs_scope_close(l, &g->scope);
+        if (g->failure)
+                rs_escape(l, t, g->failure);
+}
+
+struct drain {
+        struct rs_wait wait;
+        struct rs_timer timer;
+};
+
+static void drain_stop(struct rs_loop *l, struct drain *d)
+{
+        struct rs_group *g = (struct rs_group *)(uintptr_t)d->wait.object;
+
+        g->joiner = NULL;
+        rs_timer_clear(l, &d->timer);
+}
+
+static void drain_cancel(struct rs_wait *w)
+{
+        struct drain *d = RS_CONTAINER(w, struct drain, wait);
+
+        drain_stop(rs_loop_current, d);
+        rs_wake(w, -ECANCELED);
+}
+
+static void drain_late(struct rs_timer *timer)
+{
+        struct drain *d = RS_CONTAINER(timer, struct drain, timer);
+
+        drain_stop(rs_loop_current, d);
+        rs_wake(&d->wait, -ETIME);
+}
+
+int resha_group_drain(resha_group *group, resha_duration grace)
+{
+        struct rs_group *g = rs_group_of(group);
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        if (rc == -EPERM || rc == -EDEADLK || !g->scope.task || l->current != g->scope.task)
+                return rc < 0 ? rc : -EPERM;
+        if (rc == 0 && g->running) {
+                struct drain d = { .wait = { .cancel = drain_cancel, .what = "children", .object = g },
+                                   .timer = { .fire = drain_late } };
+                if (grace.ns < INT64_MAX)
+                        rs_timer_set(l, &d.timer, resha_after(grace).ns);
+                g->joiner = &d.wait;
+                rc = (int)rs_wait(l, &d.wait);
+                rs_timer_clear(l, &d.timer);
+        }
+        if (rc < 0 && !g->scope.requested)
+                rs_scope_request(l, &g->scope);
+        join(l, g);
+        return rc;
+}
+
+void resha_group_cancel(resha_group *group)
+{
+        struct rs_group *g = rs_group_of(group);
+
+        if (g->scope.task && rs_loop_current && !g->scope.requested)
+                rs_scope_request(rs_loop_current, &g->scope);
+}
+
+size_t resha_group_failures(const resha_group *group)
+{
+        return ((const struct rs_group *)(const void *)group)->failures;
+}
+
+size_t resha_group_running(const resha_group *group)
+{
+        return ((const struct rs_group *)(const void *)group)->running;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop: one visit looks at inbox, clock and backend and makes tasks ready; then tasks run until nobody is ready or it is time to look again.
+ *
+ *     visit:  inbox -> timers -> wait(deadline) -> completions -> timers -> inbox
+ *
+ * Nothing in here calls upwards: a completion wakes the wait that lies behind its op, a timer its own function. */
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "core/core.h"
+#include "sys/sanitize.h"
+
+/* ---- reports ---- */
+
+void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format, ...)
+{
+        char text[256];
+        va_list args;
+
+        l->reports++;
+        if (!l->opts.report)
+                return;
+        va_start(args, format);
+        vsnprintf(text, sizeof text, format, args);
+        va_end(args);
+        resha_report r = { .kind = kind,
+                           .code = code,
+                           .task = t ? t->name : NULL,
+                           .spawned_at = t ? t->site : NULL,
+                           .text = text };
+        l->opts.report(&r, l->opts.report_arg);
+}
+
+/* ---- a visit ---- */
+
+static void fire_timers(struct rs_loop *l)
+{
+        struct rs_timer *t;
+
+        while ((t = rs_heap_first(&l->timers)) && t->deadline <= l->now) {
+                rs_heap_remove(&l->timers, t);
+                t->fire(t);
+        }
+}
+
+struct op_owner {
+        struct rs_wait wait;
+};
+
+static void take_completions(struct rs_loop *l)
+{
+        struct rs_node *n;
+
+        while ((n = rs_list_pop(&l->backend->done))) {
+                struct rs_op *op = RS_CONTAINER(n, struct rs_op, link);
+                rs_wake(&((struct op_owner *)op->owner)->wait, op->result);
+        }
+}
+
+/* Nobody is ready, no timer runs, nothing is under way outside: without help nobody will ever run again. The main task is cancelled; should
+ * that not help either, what is left is abandoned. */
+static void deadlock(struct rs_loop *l)
+{
+        if (l->deadlocked) {
+                l->abandoned = true;
+                return;
+        }
+        l->deadlocked = true;
+        for (struct rs_node *n = l->slabs.first; n; n = n->next)
+                rs_slab_each(l, n, rs_task_report_waiting);
+        rs_task_cancel(l, l->main_task);
+}
+
+static void wait_for_world(struct rs_loop *l)
+{
+        const struct rs_timer *first = rs_heap_first(&l->timers);
+        int64_t deadline = l->ready_first ? INT64_MIN : first ? first->deadline : INT64_MAX;
+        bool outside = l->backend->pending || l->jobs;
+
+        if (deadline == INT64_MAX && !outside) {
+                deadlock(l);
+                return;
+        }
+        if (l->ready_first && !outside && !l->simulated)
+                return;
+        bool sleeps = deadline > l->now && rs_inbox_sleep(l->inbox);
+        int rc = l->backend->ops->wait(l->backend, sleeps ? deadline : INT64_MIN);
+        if (sleeps)
+                rs_inbox_awake(l->inbox);
+        l->polls++;
+        if (rc < 0) {
+                rs_report(l, RESHA_REPORT_FALLBACK, rc, NULL, "the %s backend failed: %s", l->backend->ops->name, resha_strerror(rc));
+                rs_task_cancel(l, l->main_task);
+        }
+        take_completions(l);
+}
+
+static void visit(struct rs_loop *l)
+{
+        rs_inbox_drain(l);
+        l->now = rs_now(l);
+        fire_timers(l);
+        wait_for_world(l);
+        l->now = rs_now(l);
+        fire_timers(l);
+        rs_inbox_drain(l);
+        if (RS_UNLIKELY(l->stacks.doomed != NULL))
+                rs_stacks_bury(&l->stacks);
+}
+
+/* ---- the main task ---- */
+
+struct main_call {
+        resha_fn *fn;
+        void *arg;
+        struct rs_loop *loop;
+};
+
+static int cleanups(void *arg)
+{
+        struct rs_loop *l = arg;
+
+        while (l->cleanups.last) {
+                struct rs_cleanup *c = RS_CONTAINER(l->cleanups.last, struct rs_cleanup, node);
+                rs_list_remove(&l->cleanups, &c->node);
+                c->fn(c);
+        }
+        return 0;
+}
+
+static int main_task(void *arg)
+{
+        struct main_call *m = arg;
+        int rc = m->fn(m->arg);
+        int ended = resha_shielded(RESHA_FOREVER, cleanups, m->loop);
+
+        return rc < 0 ? rc : ended < 0 ? ended : rc;
+}
+
+void rs_cleanup_add(struct rs_loop *l, struct rs_cleanup *c)
+{
+        rs_list_push(&l->cleanups, &c->node);
+}
+
+void rs_cleanup_remove(struct rs_loop *l, struct rs_cleanup *c)
+{
+        rs_list_remove(&l->cleanups, &c->node);
+}
+
+static void native_bounds(struct rs_loop *l)
+{
+        pthread_attr_t attr;
+        void *bottom = NULL;
+
+        if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+                pthread_attr_getstack(&attr, &bottom, &l->native.size);
+                pthread_attr_destroy(&attr);
+        }
+        l->native.bottom = bottom;
+        l->native.tsan_fiber = rs_tsan_current();
+}
+
+int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backend *backend)
+{
+        *l = (struct rs_loop){ .backend = backend, .opts = *opts, .strict = opts->strict };
+        l->simulated = backend->ops->simulated;
+        l->inbox = rs_inbox_new(backend);
+        if (!l->inbox)
+                return -ENOMEM;
+        int rc = rs_stacks_init(&l->stacks, opts->stack_size);
+        if (rc < 0) {
+                rs_inbox_unref(l->inbox);
+                return rc;
+        }
+        native_bounds(l);
+        l->now = rs_now(l);
+        return 0;
+}
+
+static void grace_over(struct rs_timer *timer)
+{
+        RS_CONTAINER(timer, struct rs_loop, grace)->abandoned = true;
+}
+
+/* From now on the run must end within the grace. */
+void rs_loop_start_grace(struct rs_loop *l)
+{
+        if (rs_timer_active(&l->grace) || l->opts.grace.ns == INT64_MAX)
+                return;
+        l->grace.fire = grace_over;
+        rs_timer_set(l, &l->grace, rs_time_add(rs_now(l), l->opts.grace.ns));
+}
+
+int rs_loop_run(struct rs_loop *l, resha_fn *fn, void *arg)
+{
+        struct main_call m = { .fn = fn, .arg = arg, .loop = l };
+        int rc = rs_stack_reserve(&l->stacks);
+
+        if (rc < 0)
+                return rc;
+        l->main_task = rs_task_new(l, main_task, &m);
+        if (!l->main_task)
+                return -ENOMEM;
+        l->main_task->name = "main";
+        RS_EVENT(l, RS_EVENT_SPAWN, l->main_task, NULL, 0);
+        rs_ready(l, l->main_task);
+        for (;;) {
+                rs_run_ready(l);
+                if (l->finished || l->abandoned)
+                        break;
+                visit(l);
+        }
+        if (l->deadlocked)
+                return -EDEADLK;
+        return l->finished ? l->main_result : -ECANCELED;
+}
+
+void rs_loop_done(struct rs_loop *l)
+{
+        bool leak = l->tasks > 0;
+
+        if (leak)
+                for (struct rs_node *n = l->slabs.first; n; n = n->next)
+                        rs_slab_each(l, n, rs_task_report_stuck);
+        rs_timer_clear(l, &l->grace);
+        rs_inbox_close(l->inbox);
+        rs_stacks_done(&l->stacks, leak);
+        while (l->record_free) {
+                struct rs_record *r = l->record_free;
+                l->record_free = r->next;
+                resha_free(r);
+        }
+        while (!leak && l->slabs.first)
+                resha_free(rs_list_pop(&l->slabs)); /* the node is first in its slab */
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* A task's operation of the backend: submitted, waited for, cancelled. The op and this wait lie on the task's stack until the backend has let
+ * go of them. */
+
+#include "core/core.h"
+
+struct op_wait {
+        struct rs_wait wait;
+        struct rs_op *op;
+        int abort_code; /* instead of -ECANCELED, if somebody gave the operation up */
+};
+
+static void op_cancel(struct rs_wait *w)
+{
+        struct rs_op *op = RS_CONTAINER(w, struct op_wait, wait)->op;
+        struct rs_backend *b = rs_loop_current->backend;
+
+        if (b->ops->cancel(b, op))
+                rs_wake(w, -ECANCELED);
+}
+
+static ssize_t operation(struct rs_loop *l, struct rs_op *op, const char *what, void (*cancel)(struct rs_wait *))
+{
+        struct op_wait w = { .wait = { .cancel = cancel, .what = what, .object = op->file }, .op = op };
+
+        op->owner = &w;
+        op->state = RS_OP_IDLE;
+        if (RS_LIKELY(l->backend->ops->submit(l->backend, op))) {
+                if (RS_UNLIKELY(--l->budget == 0))
+                        rs_budget_yield(l);
+                return op->result;
+        }
+        ssize_t result = rs_wait(l, &w.wait);
+        return RS_UNLIKELY(w.abort_code && result == -ECANCELED) ? w.abort_code : result;
+}
+
+ssize_t rs_operation(struct rs_loop *l, struct rs_op *op, const char *what)
+{
+        return operation(l, op, what, op_cancel);
+}
+
+ssize_t rs_operation_shielded(struct rs_loop *l, struct rs_op *op, const char *what)
+{
+        return operation(l, op, what, NULL);
+}
+
+void rs_operation_abort(struct rs_loop *l, struct rs_op *op, int code)
+{
+        struct op_wait *w = op->owner;
+
+        if (op->state != RS_OP_PENDING)
+                return;
+        w->abort_code = code;
+        w->wait.cancel = NULL;
+        if (l->backend->ops->cancel(l->backend, op))
+                rs_wake(&w->wait, -ECANCELED);
+}

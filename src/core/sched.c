@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* The scheduler: who runs, and how the thread goes from one to the next.
+ *
+ * Ready tasks stand in one queue, first in, first out. A task that parks gives the thread directly to the next one; the loop itself
+ * runs only when nobody is ready, or when some 50 us have passed and it must look at clock and backend. That check costs a counter
+ * on each switch and a time stamp on every RS_POLL_SWITCHES-th.
+ *
+ * A task has no stack before its first run. If a task has ended and the next one has not started, the stack goes from one to the other
+ * without a switch: a batch of tasks that never wait runs on one warm stack.
+ *
+ * In the simulated world a seed other than 0 picks any of the ready ones. */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/core.h"
+#include "sys/sanitize.h"
+#include "sys/switch.h"
+#include "sys/ticks.h"
+
+enum {
+        RS_POLL_SWITCHES = 8,
+        RS_SHUFFLE_DEPTH = 16,
+        RS_IGNORED_REPORT = 1000,
+};
+
+_Thread_local struct rs_loop *rs_loop_current __attribute__((tls_model("initial-exec")));
+
+void rs_ready(struct rs_loop *l, struct rs_task *t)
+{
+        t->ready_next = NULL;
+        if (l->ready_first)
+                l->ready_last->ready_next = t;
+        else
+                l->ready_first = t;
+        l->ready_last = t;
+}
+
+/* Moves one of the first few to the front: the seeded order of the simulated world. */
+static void shuffle(struct rs_loop *l)
+{
+        struct rs_task *before = NULL, *t = l->ready_first;
+        uint64_t skip = l->backend->ops->random(l->backend) % RS_SHUFFLE_DEPTH;
+
+        for (; skip && t->ready_next; skip--) {
+                before = t;
+                t = t->ready_next;
+        }
+        if (!before)
+                return;
+        before->ready_next = t->ready_next;
+        if (l->ready_last == t)
+                l->ready_last = before;
+        t->ready_next = l->ready_first;
+        l->ready_first = t;
+}
+
+/* True: no need to poll yet. */
+static bool run_on(struct rs_loop *l)
+{
+        l->run_left = RS_POLL_SWITCHES;
+        return !l->simulated && rs_ticks() < l->poll_ticks;
+}
+
+/* The next to run, taken out of the queue; NULL: the loop's turn. */
+static inline struct rs_task *take_next(struct rs_loop *l)
+{
+        struct rs_task *t = l->ready_first;
+
+        if (RS_UNLIKELY(!t) || (RS_UNLIKELY(--l->run_left == 0) && !run_on(l)))
+                return NULL;
+        if (RS_UNLIKELY(l->shuffle)) {
+                shuffle(l);
+                t = l->ready_first;
+        }
+        l->ready_first = t->ready_next;
+        return t;
+}
+
+static void task_entry(void) __attribute__((noreturn));
+
+/* A stack for a task that has none yet. False: it could not be had, and the task has ended with -ENOMEM. */
+static bool bind(struct rs_loop *l, struct rs_task *t)
+{
+        if (!t->stack)
+                t->stack = rs_stack_take(&l->stacks);
+        if (!t->stack) {
+                rs_task_end(l, t, -ENOMEM);
+                return false;
+        }
+        t->sp = rs_switch_prepare(t->stack->top, task_entry);
+        return true;
+}
+
+/* The next one that can be switched to. */
+static inline struct rs_task *take_runnable(struct rs_loop *l)
+{
+        struct rs_task *t;
+
+        do
+                t = take_next(l);
+        while (t && RS_UNLIKELY(!t->sp) && !bind(l, t));
+        return t;
+}
+
+/* Leaves the running context, saved in *save, for `to`, NULL being the loop. Returns when somebody switches back. */
+static inline __attribute__((always_inline)) void transfer(struct rs_loop *l, void **save, struct rs_task *to)
+{
+        l->current = to;
+        l->budget = RS_BUDGET;
+#if defined(RS_ASAN) || defined(RS_TSAN)
+        struct rs_context c = l->native;
+        void *fake = NULL;
+        if (to) {
+                c.bottom = to->stack->base + l->stacks.guard;
+                c.size = (size_t)(to->stack->top - (const char *)c.bottom);
+                c.tsan_fiber = to->stack->tsan_fiber;
+        }
+        rs_asan_leave(&fake, c.bottom, c.size);
+        RS_TSAN_SWITCH(c.tsan_fiber);
+        rs_switch(save, to ? to->sp : l->sp);
+        rs_asan_arrive(fake);
+#else
+        rs_switch(save, to ? to->sp : l->sp);
+#endif
+}
+
+/* The last switch of a stack: nobody comes back. */
+static void transfer_for_good(struct rs_loop *l, struct rs_task *to) __attribute__((noreturn));
+static void transfer_for_good(struct rs_loop *l, struct rs_task *to)
+{
+        void *nowhere;
+
+        l->current = to;
+        l->budget = RS_BUDGET;
+#if defined(RS_ASAN) || defined(RS_TSAN)
+        struct rs_context c = l->native;
+        if (to) {
+                c.bottom = to->stack->base + l->stacks.guard;
+                c.size = (size_t)(to->stack->top - (const char *)c.bottom);
+                c.tsan_fiber = to->stack->tsan_fiber;
+        }
+        rs_asan_leave(NULL, c.bottom, c.size);
+        RS_TSAN_SWITCH(c.tsan_fiber);
+#endif
+        rs_switch(&nowhere, to ? to->sp : l->sp);
+        __builtin_unreachable();
+}
+
+/* Runs on every task's stack: the task, and then those that take the stack over. Thread-local reads stay valid: tasks never migrate. */
+static void task_entry(void)
+{
+        struct rs_loop *l = rs_loop_current;
+        struct rs_stack *k = l->current->stack;
+
+        rs_asan_arrive(NULL);
+        for (;;) {
+                struct rs_task *t = l->current;
+
+                RS_EVENT(l, RS_EVENT_RUN, t, NULL, 0);
+                errno = 0;
+                int rc = t->fn(t->arg);
+                rs_task_end(l, t, rc);
+                l->switches++;
+                t = take_next(l);
+                if (t && !t->sp && !t->stack && !k->class) {
+                        /* Takes over this stack: the promise of another goes back. */
+                        rs_stack_unreserve(&l->stacks);
+                        t->stack = k;
+                        t->sp = k->top; /* started */
+                        l->current = t;
+                        l->budget = RS_BUDGET;
+                        continue;
+                }
+                rs_stack_give(&l->stacks, k);
+                while (t && !t->sp && !bind(l, t))
+                        t = take_next(l);
+                transfer_for_good(l, t);
+        }
+}
+
+/* Gives the thread away; the caller has seen to it that somebody makes the current task ready. */
+static inline void park(struct rs_loop *l)
+{
+        struct rs_task *t = l->current, *next = take_runnable(l);
+        int saved = errno;
+
+        l->switches++;
+        if (RS_LIKELY(next != t))
+                transfer(l, &t->sp, next);
+        else
+                l->current = t, l->budget = RS_BUDGET;
+        errno = saved;
+        RS_EVENT(l, RS_EVENT_RUN, t, NULL, 0);
+}
+
+intptr_t rs_wait(struct rs_loop *l, struct rs_wait *w)
+{
+        w->task = l->current;
+        w->task->wait = w;
+        RS_EVENT(l, RS_EVENT_PARK, w->task, w->what, 0);
+        park(l);
+        return w->result;
+}
+
+void rs_wake(struct rs_wait *w, intptr_t result)
+{
+        struct rs_task *t = w->task;
+
+        w->result = result;
+        t->wait = NULL;
+        rs_ready(rs_loop_current, t);
+}
+
+void rs_yield(struct rs_loop *l)
+{
+        rs_ready(l, l->current);
+        park(l);
+}
+
+void rs_budget_yield(struct rs_loop *l)
+{
+        if (l->current->attention & RS_NOSUSPEND)
+                l->budget = RS_BUDGET;
+        else
+                rs_yield(l);
+}
+
+void rs_task_abort(const struct rs_task *t, const char *format, ...)
+{
+        va_list args;
+
+        fprintf(stderr, "resha: task \"%s\" spawned at %s: ", t && t->name ? t->name : "?", t && t->site ? t->site : "?");
+        va_start(args, format);
+        vfprintf(stderr, format, args);
+        va_end(args);
+        fputc('\n', stderr);
+        abort();
+}
+
+void rs_frame_abort(struct rs_loop *l)
+{
+        rs_task_abort(l->current, "a function returned with its scope or group still open; declare it with RESHA_SCOPE or RESHA_GROUP");
+}
+
+static int refuse_suspend(struct rs_loop *l)
+{
+        const struct rs_scope *s = l->current->scope;
+
+        while (s && !s->why)
+                s = s->parent;
+        if (l->strict)
+                rs_task_abort(l->current, "suspends inside a no-suspend region (%s)", s ? s->why : "?");
+        return resha_fail_at(-EDEADLK, NULL, "suspends inside a no-suspend region (%s)", s ? s->why : "?");
+}
+
+int rs_enter_slow(struct rs_loop *l)
+{
+        struct rs_task *t = l->current;
+
+        if (t->attention & RS_NOSUSPEND)
+                return refuse_suspend(l);
+        if (!(t->attention & RS_CANCELLED))
+                return 0;
+        l->ignored_cancels++;
+        if (++t->ignored == RS_IGNORED_REPORT)
+                rs_report(l, RESHA_REPORT_IGNORED_CANCEL, -ECANCELED, t, "goes on although %d waits said that it is cancelled",
+                          RS_IGNORED_REPORT);
+        rs_yield(l);
+        return -ECANCELED;
+}
+
+int rs_enter_shielded(struct rs_loop **ret_loop)
+{
+        struct rs_loop *l = rs_loop_current;
+
+        if (!l || !l->current)
+                return -EPERM;
+        *ret_loop = l;
+        return l->current->attention & RS_NOSUSPEND ? refuse_suspend(l) : 0;
+}
+
+void rs_run_ready(struct rs_loop *l)
+{
+        l->run_left = RS_POLL_SWITCHES;
+        l->poll_ticks = l->simulated ? 0 : rs_ticks() + rs_ticks_poll();
+        struct rs_task *t = take_runnable(l);
+        if (t)
+                transfer(l, &l->sp, t);
+}
+
+/* ---- the public calls that only schedule ---- */
+
+int resha_yield(void)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        if (rc == 0)
+                rs_yield(l);
+        return rc;
+}
+
+int resha_checkpoint(void)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        /* As a time stamp is cheap beside the work between two checkpoints, a long step is seen at once. */
+        if (rc == 0 && (--l->budget == 0 || rs_ticks() >= l->poll_ticks))
+                rs_yield(l);
+        return rc;
+}
+
+bool resha_cancelled(void)
+{
+        struct rs_loop *l = rs_loop_current;
+
+        return l && l->current && (l->current->attention & RS_CANCELLED);
+}
+
+bool resha_in_task(void)
+{
+        return rs_loop_current && rs_loop_current->current;
+}

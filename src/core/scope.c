@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* Scopes and cancellation.
+ *
+ * The scopes of a task form a chain, from the outermost to the innermost; a group is a scope of the task that opened it, and the chains of
+ * its children hang from it. So scopes and tasks of a run form one tree. A scope is `effective` when it was cancelled itself, or its parent
+ * is effective and it is no shield. That is pushed down when a scope is cancelled, so that a waiting call looks at one byte of its task.
+ *
+ * Invariants
+ *  1. t->attention has RS_CANCELLED exactly if t's innermost scope is effective, or it has none of its own and what surrounds it is.
+ *  2. Where a scope is effective, everything inside it up to the next shields is, too: a push stops where it finds that.
+ *  3. The push is a loop over a work list: a tree of a million tasks needs no stack. */
+
+#include "core/core.h"
+
+static bool parent_effective(const struct rs_scope *s, const struct rs_task *t)
+{
+        return s->parent && s->parent->task == t ? s->parent->effective : rs_task_base_cancelled(t);
+}
+
+/* What a boundary sees outside of it. */
+bool rs_scope_outside_cancelled(const struct rs_scope *s)
+{
+        return !s->shield && parent_effective(s, s->task);
+}
+
+static bool on_stack(const struct rs_task *t, const struct rs_scope *s)
+{
+        return t->stack && (const char *)s > t->stack->base && (const char *)s < t->stack->base + t->stack->size;
+}
+
+void rs_task_attend(struct rs_task *t)
+{
+        const struct rs_scope *own = t->outermost ? t->scope : NULL;
+        bool cancelled = own ? own->effective : rs_task_base_cancelled(t);
+        bool nosuspend = own && own->nosuspend;
+
+        t->attention = (uint8_t)((cancelled ? RS_CANCELLED : 0) | (nosuspend ? RS_NOSUSPEND : 0));
+        t->frame_low = own && on_stack(t, own) ? (uintptr_t)own : UINTPTR_MAX;
+}
+
+void rs_scope_open(struct rs_loop *l, struct rs_scope *s)
+{
+        struct rs_task *t = l->current;
+        struct rs_scope *parent = t->scope;
+
+        s->task = t;
+        s->parent = parent;
+        s->inner = NULL;
+        if (t->outermost) {
+                parent->inner = s;
+                s->nosuspend |= parent->nosuspend;
+        } else {
+                t->outermost = s;
+        }
+        t->scope = s;
+        s->effective = s->requested || (!s->shield && (t->attention & RS_CANCELLED));
+        rs_task_attend(t);
+}
+
+/* Out of its task's chain. Inner ones that are still open belong to frames that were left by other ways than return: closed first. */
+void rs_scope_close(struct rs_loop *l, struct rs_scope *s)
+{
+        struct rs_task *t = s->task;
+
+        while (t->scope != s) {
+                struct rs_scope *inner = t->scope;
+                if (l->strict)
+                        rs_task_abort(t, "a scope or group ends while one that was begun inside it is open");
+                if (inner->is_group)
+                        resha_group_leave((resha_group *)(void *)inner);
+                else
+                        rs_scope_close(l, inner);
+        }
+        rs_timer_clear(l, &s->timer);
+        t->scope = s->parent;
+        if (t->outermost == s)
+                t->outermost = NULL;
+        else
+                s->parent->inner = NULL;
+        s->task = NULL;
+        rs_task_attend(t);
+}
+
+/* ---- the push ---- */
+
+static void attend_and_wake(struct rs_loop *l, struct rs_task *t)
+{
+        struct rs_wait *w = t->wait;
+
+        if (!(t->attention & RS_CANCELLED))
+                RS_EVENT(l, RS_EVENT_CANCEL, t, NULL, 0);
+        rs_task_attend(t);
+        if (w && w->cancel && (t->attention & RS_CANCELLED)) {
+                void (*cancel)(struct rs_wait *) = w->cancel;
+                w->cancel = NULL;
+                cancel(w);
+        }
+}
+
+/* The scopes of t from s inwards; children of groups on the way go to the work list. */
+static void push_chain(struct rs_loop *l, struct rs_task *t, struct rs_scope *s, struct rs_task **work)
+{
+        for (; s; s = s->inner) {
+                if (s->effective || (s->shield && !s->requested))
+                        return;
+                s->effective = true;
+                if (!s->is_group)
+                        continue;
+                struct rs_group *g = (struct rs_group *)(void *)s;
+                for (struct rs_node *n = g->children.last; n; n = n->prev) {
+                        struct rs_task *child = RS_CONTAINER(n, struct rs_task, sibling);
+                        child->cancel_next = *work;
+                        *work = child;
+                }
+        }
+        attend_and_wake(l, t);
+}
+
+static void push_work(struct rs_loop *l, struct rs_task *work)
+{
+        while (work) {
+                struct rs_task *t = work;
+                work = t->cancel_next;
+                push_chain(l, t, t->outermost, &work);
+        }
+}
+
+void rs_scope_request(struct rs_loop *l, struct rs_scope *s)
+{
+        struct rs_task *work = NULL;
+
+        s->requested = true;
+        push_chain(l, s->task, s, &work);
+        push_work(l, work);
+}
+
+void rs_task_cancel(struct rs_loop *l, struct rs_task *t)
+{
+        if (t->cancel_requested)
+                return;
+        t->cancel_requested = true;
+        t->cancel_next = NULL;
+        push_work(l, t);
+}
+
+/* ---- boundaries ---- */
+
+/* A failure whose block was left by a plain return: kept for the next boundary. Takes r. */
+void rs_escape(struct rs_loop *l, struct rs_task *t, struct rs_record *r)
+{
+        if (t->escaped) {
+                rs_report(l, RESHA_REPORT_LOST_ERROR, t->escaped->error.code, t, "%s", t->escaped->error.text);
+                rs_record_free(l, t->escaped);
+        }
+        t->escaped = r;
+}
+
+/* -ECANCELED that arrives where nothing is cancelled is not a cancel: it takes the place of the failure that caused it. Any other result
+ * shows that nobody passed that failure on: a lost one, unless it passed a deadline that the body beat. */
+int rs_attribute(struct rs_loop *l, struct rs_task *t, int rc, bool cancelled_outside)
+{
+        struct rs_record *r = t->escaped;
+
+        if (RS_LIKELY(!r))
+                return rc;
+        t->escaped = NULL;
+        /* A failure outranks a cancel, as at the end of a group; a deadline that passed inside does not. */
+        if (rc == -ECANCELED && (!cancelled_outside || r->error.code != -ETIME)) {
+                rc = r->error.code;
+                rs_error_give(l, &r->error);
+        } else if (rc != -ECANCELED && rc != r->error.code && r->error.code != -ETIME) {
+                rs_report(l, RESHA_REPORT_LOST_ERROR, r->error.code, t, "%s", r->error.text);
+        }
+        rs_record_free(l, r);
+        return rc;
+}
+
+static void deadline_passed(struct rs_timer *timer)
+{
+        struct rs_scope *s = RS_CONTAINER(timer, struct rs_scope, timer);
+
+        s->expired = true;
+        rs_scope_request(rs_loop_current, s);
+}
+
+static void begin(resha_scope *scope, const struct rs_scope *init, int64_t deadline, int code)
+{
+        struct rs_scope *s = rs_scope_of(scope);
+        struct rs_loop *l = rs_loop_current;
+
+        _Static_assert(sizeof(struct rs_scope) <= sizeof(resha_scope), "resha_scope is too small");
+        *s = *init;
+        s->begin_code = code;
+        if (!l || !l->current) {
+                s->begin_code = -EPERM;
+                return;
+        }
+        s->timer.fire = deadline_passed;
+        if (deadline != INT64_MAX) {
+                if (deadline <= l->now)
+                        s->expired = s->requested = true;
+                else
+                        rs_timer_set(l, &s->timer, deadline);
+        }
+        rs_scope_open(l, s);
+}
+
+/* Zero is at once, whatever the clock says. */
+static int64_t deadline_of(resha_duration d)
+{
+        if (d.ns == INT64_MAX)
+                return INT64_MAX;
+        return d.ns <= 0 ? INT64_MIN : resha_after(d).ns;
+}
+
+void resha_timeout_begin(resha_scope *s, resha_duration d)
+{
+        begin(s, &(struct rs_scope){ 0 }, deadline_of(d), 0);
+}
+
+void resha_deadline_begin(resha_scope *s, resha_instant t)
+{
+        begin(s, &(struct rs_scope){ 0 }, t.ns, 0);
+}
+
+void resha_shield_begin(resha_scope *s, resha_duration at_most)
+{
+        begin(s, &(struct rs_scope){ .shield = true }, deadline_of(at_most), 0);
+}
+
+void resha_nosuspend_begin(resha_scope *s, const char *why)
+{
+        begin(s, &(struct rs_scope){ .nosuspend = true, .why = why ? why : "?" }, INT64_MAX, 0);
+}
+
+static int expired(struct rs_scope *s)
+{
+        s->ended_expired = true;
+        return resha_fail_at(-ETIME, NULL, "deadline passed");
+}
+
+int resha_scope_end(resha_scope *scope, int rc)
+{
+        struct rs_scope *s = rs_scope_of(scope);
+        struct rs_loop *l = rs_loop_current;
+
+        if (!s->task || !l || l->current != s->task || s->is_group)
+                return rc < 0 ? rc : s->begin_code < 0 ? s->begin_code : -EPERM;
+        struct rs_task *t = s->task;
+        bool outside = rs_scope_outside_cancelled(s), inside = s->effective;
+        rs_scope_close(l, s);
+        if (RS_LIKELY(rc != -ECANCELED && !t->escaped))
+                return rc;
+        rc = rs_attribute(l, t, rc, inside);
+        if (rc != -ECANCELED || outside || !s->requested)
+                return rc;
+        return s->expired ? expired(s) : 0;
+}
+
+/* The block was left by return: if the deadline is why, the next boundary must know. */
+void resha_scope_leave(resha_scope *scope)
+{
+        struct rs_scope *s = rs_scope_of(scope);
+        struct rs_loop *l = rs_loop_current;
+
+        if (!s->task || !l || l->current != s->task)
+                return;
+        struct rs_task *t = s->task;
+        bool mine = s->expired && !rs_scope_outside_cancelled(s);
+        rs_scope_close(l, s);
+        if (mine && !t->escaped) {
+                resha_error e = { 0 };
+                resha_fail_at(-ETIME, NULL, "deadline passed");
+                rs_error_describe(l, t, -ETIME, &e);
+                struct rs_record *r = rs_record_new(l, &e);
+                if (r)
+                        rs_escape(l, t, r);
+        }
+}
+
+bool resha_scope_expired(const resha_scope *scope)
+{
+        return ((const struct rs_scope *)(const void *)scope)->ended_expired;
+}
+
+void resha_scope_cancel(resha_scope *scope)
+{
+        struct rs_scope *s = rs_scope_of(scope);
+
+        if (s->task && rs_loop_current && !s->requested)
+                rs_scope_request(rs_loop_current, s);
+}
+
+int resha_scope_reschedule(resha_scope *scope, resha_instant t)
+{
+        struct rs_scope *s = rs_scope_of(scope);
+        struct rs_loop *l = rs_loop_current;
+
+        if (!s->task || !l || s->expired || s->is_group)
+                return -EINVAL;
+        rs_timer_clear(l, &s->timer);
+        if (t.ns != INT64_MAX)
+                rs_timer_set(l, &s->timer, t.ns);
+        return 0;
+}
+
+int resha_timeout(resha_duration d, resha_fn *fn, void *arg)
+{
+        RESHA_SCOPE(s);
+
+        resha_timeout_begin(&s, d);
+        return resha_scope_end(&s, fn(arg));
+}
+
+int resha_shielded(resha_duration at_most, resha_fn *fn, void *arg)
+{
+        RESHA_SCOPE(s);
+
+        resha_shield_begin(&s, at_most);
+        return resha_scope_end(&s, fn(arg));
+}

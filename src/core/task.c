@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks: making, ending, handles.
+ *
+ *     rs_task_new() -- queued --> first run (sched.c binds a stack) -- fn returns --> rs_task_end(): told to handle and group, freed
+ *
+ * The structs come from slabs of the loop and go back at once when a task has ended: what may be looked at later is in the handle, which is
+ * the caller's. */
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "core/core.h"
+
+enum { RS_SLAB_TASKS = 64, RS_COPY_MAX = 16 * 1024, RS_NAME_MAX = 48 };
+
+enum { HANDLE_NEW, HANDLE_RUNNING, HANDLE_ENDED };
+
+struct slab {
+        struct rs_node node;
+        struct rs_task tasks[RS_SLAB_TASKS];
+};
+
+static bool slab_add(struct rs_loop *l)
+{
+        struct slab *s = resha_malloc(sizeof *s);
+
+        if (!s)
+                return false;
+        rs_list_push(&l->slabs, &s->node);
+        for (size_t i = RS_SLAB_TASKS; i-- > 0;) {
+                s->tasks[i].fn = NULL;
+                s->tasks[i].ready_next = l->task_free;
+                l->task_free = &s->tasks[i];
+        }
+        return true;
+}
+
+struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg)
+{
+        if (RS_UNLIKELY(!l->task_free) && !slab_add(l))
+                return NULL;
+        struct rs_task *t = l->task_free;
+
+        l->task_free = t->ready_next;
+        *t = (struct rs_task){ .fn = fn, .arg = arg, .frame_low = UINTPTR_MAX, .id = ++l->next_id, .started = l->now };
+        l->tasks++;
+        return t;
+}
+
+static void task_free(struct rs_loop *l, struct rs_task *t)
+{
+        rs_records_free(l, &t->records);
+        if (RS_UNLIKELY(t->named))
+                resha_free((void *)(uintptr_t)t->name);
+        if (RS_UNLIKELY(t->owns_arg))
+                resha_free(t->arg);
+        t->fn = NULL;
+        t->ready_next = l->task_free;
+        l->task_free = t;
+        l->tasks--;
+}
+
+void rs_slab_each(struct rs_loop *l, struct rs_node *slab, void (*fn)(struct rs_loop *l, struct rs_task *t))
+{
+        struct slab *s = RS_CONTAINER(slab, struct slab, node);
+
+        for (size_t i = 0; i < RS_SLAB_TASKS; i++)
+                if (s->tasks[i].fn)
+                        fn(l, &s->tasks[i]);
+}
+
+void rs_task_report_waiting(struct rs_loop *l, struct rs_task *t)
+{
+        rs_report(l, RESHA_REPORT_DEADLOCK, -EDEADLK, t, "nothing can wake it: waits for %s", t->wait ? t->wait->what : "its turn");
+}
+
+void rs_task_report_stuck(struct rs_loop *l, struct rs_task *t)
+{
+        rs_report(l, RESHA_REPORT_STUCK, -ETIME, t, "has not ended within the grace: waits for %s; its memory is leaked",
+                  t->wait ? t->wait->what : "its turn");
+}
+
+/* Whether what surrounds the task's own scopes is cancelled. */
+bool rs_task_base_cancelled(const struct rs_task *t)
+{
+        return t->cancel_requested || (t->group && t->group->scope.effective);
+}
+
+static void handle_ended(struct rs_task *t, int rc)
+{
+        resha_task *h = t->handle;
+        struct rs_list *waiters = (struct rs_list *)(void *)h->_waiters;
+        struct rs_node *n;
+
+        h->_status = rc;
+        h->_state = HANDLE_ENDED;
+        h->_task = NULL;
+        while ((n = rs_list_pop(waiters)))
+                rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
+}
+
+void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc)
+{
+        bool cancelled = false;
+
+        while (RS_UNLIKELY(t->outermost != NULL))
+                rs_scope_close(l, t->scope);
+        if (RS_UNLIKELY(rc < 0 || t->escaped)) {
+                rc = rs_attribute(l, t, rc, rs_task_base_cancelled(t));
+                cancelled = rc == -ECANCELED && rs_task_base_cancelled(t);
+        }
+        RS_EVENT(l, RS_EVENT_END, t, NULL, rc);
+        if (t->handle)
+                handle_ended(t, rc);
+        if (t->group) {
+                rs_group_child_ended(l, t->group, t, rc, cancelled);
+        } else {
+                l->finished = true;
+                l->main_result = rc;
+                if (rc < 0 && l->opts.ret_error)
+                        rs_error_describe(l, t, rc, l->opts.ret_error);
+        }
+        task_free(l, t);
+}
+
+/* A limit of the system, said so that its owner can move it. */
+static int no_stack(struct rs_loop *l, struct rs_group *g, int rc)
+{
+        resha_error e = { .code = rc };
+
+        if (rc == -EAGAIN)
+                resha_fail_at(rc, NULL,
+                              "no stack for one more task beside %zu: %s; raise vm.max_map_count (sysctl), or use Linux 6.13 or later",
+                              l->tasks, l->stacks.light_guards ? "no address space" : "each stack's guard costs two mappings");
+        rs_error_describe(l, l->current, rc, &e);
+        rs_group_fail(l, g, rc, &e);
+        return rc;
+}
+
+int rs_spawn(struct rs_loop *l, struct rs_group *g, resha_fn *fn, void *arg, const char *name, const char *site,
+             struct rs_task **ret_task)
+{
+        int rc = rs_stack_reserve(&l->stacks);
+        struct rs_task *t;
+
+        if (RS_UNLIKELY(rc < 0))
+                return no_stack(l, g, rc);
+        t = rs_task_new(l, fn, arg);
+        if (RS_UNLIKELY(!t)) {
+                rs_stack_unreserve(&l->stacks);
+                return no_stack(l, g, -ENOMEM);
+        }
+        t->name = name;
+        t->site = site;
+        t->group = g;
+        t->scope = &g->scope;
+        rs_list_push(&g->children, &t->sibling);
+        g->running++;
+        rs_ready(l, t);
+        RS_EVENT(l, RS_EVENT_SPAWN, t, NULL, 0);
+        *ret_task = t;
+        return 0;
+}
+
+static void spawner_cancel(struct rs_wait *w)
+{
+        struct rs_group *g = (struct rs_group *)(uintptr_t)w->object;
+
+        rs_list_remove(&g->spawners, &w->node);
+        rs_wake(w, -ECANCELED);
+}
+
+/* A place under the limit: it is counted in `running` for us by the child that ended, and given back here: the spawn counts it again. */
+static int wait_for_place(struct rs_loop *l, struct rs_group *g)
+{
+        struct rs_wait w = { .cancel = spawner_cancel, .what = "place in group", .object = g };
+
+        rs_list_push(&g->spawners, &w.node);
+        int rc = (int)rs_wait(l, &w);
+        if (rc == 0)
+                g->running--;
+        return rc;
+}
+
+/* Open, not cancelled, and with a place. */
+static int may_spawn(struct rs_loop *l, struct rs_group *g)
+{
+        if (RS_UNLIKELY(!g->scope.task || !g->scope.is_group))
+                return -EPERM;
+        if (RS_LIKELY(g->limit == SIZE_MAX))
+                return RS_UNLIKELY(g->scope.effective) ? -ECANCELED : 0;
+        int rc = rs_enter(&l);
+        if (rc == 0 && g->scope.effective)
+                rc = -ECANCELED;
+        if (rc == 0 && (g->running >= g->limit || !rs_list_empty(&g->spawners)))
+                rc = wait_for_place(l, g);
+        return rc;
+}
+
+int resha_spawn_at(resha_group *group, resha_fn *fn, void *arg, const char *name, const char *site)
+{
+        struct rs_loop *l = rs_loop_current;
+        struct rs_group *g = rs_group_of(group);
+        struct rs_task *t;
+
+        if (RS_UNLIKELY(!l))
+                return -EPERM;
+        int rc = may_spawn(l, g);
+        return RS_LIKELY(rc == 0) ? rs_spawn(l, g, fn, arg, name, site, &t) : rc;
+}
+
+static bool spawn_opts_valid(const resha_spawn_opts *o)
+{
+        for (size_t i = 0; i < 4; i++)
+                if (o->_reserved[i])
+                        return false;
+        return o->copy <= RS_COPY_MAX;
+}
+
+/* The parts of a task that most have not: a copied argument, a stack of another size. Made before the task is. */
+static int spawn_extras(struct rs_loop *l, const void *arg, const resha_spawn_opts *o, void **ret_copy,
+                        struct rs_stack **ret_stack)
+{
+        int rc = 0;
+
+        if (o->copy) {
+                *ret_copy = resha_malloc(o->copy);
+                if (!*ret_copy)
+                        return -ENOMEM;
+                memcpy(*ret_copy, arg, o->copy);
+        }
+        if (o->stack && o->stack != l->stacks.slice)
+                rc = rs_stack_map(&l->stacks, o->stack, ret_stack);
+        if (rc < 0)
+                resha_free(*ret_copy);
+        return rc;
+}
+
+int resha_spawn_opt(resha_group *group, resha_fn *fn, const void *arg, const resha_spawn_opts *opts)
+{
+        static const resha_spawn_opts defaults;
+        const resha_spawn_opts *o = opts ? opts : &defaults;
+        struct rs_loop *l = rs_loop_current;
+        struct rs_group *g = rs_group_of(group);
+        struct rs_stack *stack = NULL;
+        struct rs_task *t;
+        void *copy = NULL;
+
+        if (!l)
+                return -EPERM;
+        if (!spawn_opts_valid(o))
+                return -EINVAL;
+        int rc = may_spawn(l, g);
+        if (rc == 0)
+                rc = spawn_extras(l, arg, o, &copy, &stack);
+        if (rc < 0)
+                return rc;
+        rc = rs_spawn(l, g, fn, copy ? copy : (void *)(uintptr_t)arg, o->name ? o->name : "task", o->site, &t);
+        if (rc < 0) {
+                resha_free(copy);
+                if (stack)
+                        rs_stack_give(&l->stacks, stack);
+                return rc;
+        }
+        t->owns_arg = copy != NULL;
+        if (stack) {
+                t->stack = stack;
+                rs_stack_unreserve(&l->stacks);
+        }
+        if (o->task) {
+                *o->task = (resha_task){ ._task = t, ._state = HANDLE_RUNNING };
+                t->handle = o->task;
+        }
+        return 0;
+}
+
+/* ---- handles ---- */
+
+static void task_waiter_cancel(struct rs_wait *w)
+{
+        resha_task *h = (resha_task *)(uintptr_t)w->object;
+
+        rs_list_remove((struct rs_list *)(void *)h->_waiters, &w->node);
+        rs_wake(w, -ECANCELED);
+}
+
+int resha_task_wait(resha_task *h, int *ret_status)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        if (rc < 0)
+                return rc;
+        if (h->_state == HANDLE_NEW)
+                return -EINVAL;
+        if (h->_state == HANDLE_RUNNING) {
+                struct rs_wait w = { .cancel = task_waiter_cancel, .what = "task", .object = h };
+                if (h->_task == l->current)
+                        return -EDEADLK;
+                rs_list_push((struct rs_list *)(void *)h->_waiters, &w.node);
+                rc = (int)rs_wait(l, &w);
+        } else {
+                rc = rs_complete(l, 0);
+        }
+        if (rc == 0 && ret_status)
+                *ret_status = h->_status;
+        return rc;
+}
+
+bool resha_task_done(const resha_task *h, int *ret_status)
+{
+        if (h->_state != HANDLE_ENDED)
+                return false;
+        if (ret_status)
+                *ret_status = h->_status;
+        return true;
+}
+
+void resha_task_cancel(resha_task *h)
+{
+        if (h->_state == HANDLE_RUNNING && rs_loop_current)
+                rs_task_cancel(rs_loop_current, h->_task);
+}
+
+const char *resha_task_name(void)
+{
+        struct rs_loop *l = rs_loop_current;
+
+        return l && l->current ? l->current->name : NULL;
+}
+
+int resha_task_set_name(const char *name)
+{
+        struct rs_loop *l = rs_loop_current;
+
+        if (!l || !l->current)
+                return -EPERM;
+        size_t n = strnlen(name, RS_NAME_MAX - 1);
+        char *copy = resha_malloc(n + 1);
+        if (!copy)
+                return -ENOMEM;
+        memcpy(copy, name, n);
+        copy[n] = 0;
+        struct rs_task *t = l->current;
+        if (t->named)
+                resha_free((void *)(uintptr_t)t->name);
+        t->name = copy;
+        t->named = true;
+        RS_EVENT(l, RS_EVENT_NAME, t, copy, 0);
+        return 0;
+}

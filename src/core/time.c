@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Time as tasks see it: now, sleep, ticker. A sleep lies on its task's stack: a timer and a wait. */
+
+#include <time.h>
+
+#include "core/core.h"
+
+struct sleeper {
+        struct rs_wait wait;
+        struct rs_timer timer;
+};
+
+static int64_t monotonic(void)
+{
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+resha_instant resha_now(void)
+{
+        struct rs_loop *l = rs_loop_current;
+
+        return (resha_instant){ l ? rs_now(l) : monotonic() };
+}
+
+resha_instant resha_after(resha_duration d)
+{
+        return (resha_instant){ d.ns == INT64_MAX ? INT64_MAX : rs_time_add(resha_now().ns, d.ns) };
+}
+
+resha_duration resha_between(resha_instant from, resha_instant t)
+{
+        int64_t r;
+
+        if (__builtin_sub_overflow(t.ns, from.ns, &r))
+                r = t.ns > from.ns ? INT64_MAX : INT64_MIN;
+        return (resha_duration){ r };
+}
+
+static void sleep_over(struct rs_timer *timer)
+{
+        rs_wake(&RS_CONTAINER(timer, struct sleeper, timer)->wait, 0);
+}
+
+static void sleep_cancel(struct rs_wait *w)
+{
+        rs_timer_clear(rs_loop_current, &RS_CONTAINER(w, struct sleeper, wait)->timer);
+        rs_wake(w, -ECANCELED);
+}
+
+static int sleep_until(struct rs_loop *l, int64_t deadline)
+{
+        struct sleeper s = { .wait = { .cancel = sleep_cancel, .what = "sleep" }, .timer = { .fire = sleep_over } };
+
+        if (deadline < INT64_MAX)
+                rs_timer_set(l, &s.timer, deadline);
+        return (int)rs_wait(l, &s.wait);
+}
+
+int resha_sleep(resha_duration d)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        if (rc < 0)
+                return rc;
+        if (d.ns > 0)
+                return sleep_until(l, d.ns == INT64_MAX ? INT64_MAX : rs_time_add(rs_now(l), d.ns));
+        rs_yield(l);
+        return 0;
+}
+
+int resha_sleep_until(resha_instant t)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        if (rc < 0)
+                return rc;
+        if (t.ns > rs_now(l))
+                return sleep_until(l, t.ns);
+        rs_yield(l);
+        return 0;
+}
+
+void resha_ticker_init(resha_ticker *t, resha_duration period)
+{
+        *t = (resha_ticker){ .next = resha_after(period), .period = period };
+}
+
+int resha_ticker_next(resha_ticker *t)
+{
+        if (t->period.ns <= 0)
+                return -EINVAL;
+        int rc = resha_sleep_until(t->next);
+        if (rc < 0)
+                return rc;
+        int64_t now = resha_now().ns, late = now - t->next.ns;
+        /* The next one on the grid that lies ahead. */
+        t->next.ns = rs_time_add(t->next.ns, t->period.ns * (1 + (late > 0 ? late / t->period.ns : 0)));
+        return 1;
+}

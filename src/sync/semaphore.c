@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* The semaphore: permits and a line of waiters. While somebody waits no permit is free: a release hands its own on. */
+
+#include "core/core.h"
+
+struct semaphore {
+        size_t available, permits;
+        struct rs_list waiters; /* of rs_wait.node */
+};
+
+_Static_assert(sizeof(struct semaphore) <= sizeof(resha_semaphore), "resha_semaphore is too small");
+
+static struct semaphore *semaphore_of(resha_semaphore *s)
+{
+        return (struct semaphore *)(void *)s;
+}
+
+static void semaphore_cancel(struct rs_wait *w)
+{
+        rs_list_remove(&semaphore_of((resha_semaphore *)(uintptr_t)w->object)->waiters, &w->node);
+        rs_wake(w, -ECANCELED);
+}
+
+void resha_semaphore_init(resha_semaphore *s, size_t permits)
+{
+        *semaphore_of(s) = (struct semaphore){ .available = permits, .permits = permits };
+}
+
+int resha_semaphore_acquire(resha_semaphore *semaphore)
+{
+        struct semaphore *s = semaphore_of(semaphore);
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        if (rc < 0)
+                return rc;
+        if (s->available) {
+                s->available--;
+                return rs_complete(l, 0);
+        }
+        struct rs_wait w = { .cancel = semaphore_cancel, .what = "semaphore", .object = s };
+        rs_list_push(&s->waiters, &w.node);
+        return (int)rs_wait(l, &w);
+}
+
+int resha_semaphore_try_acquire(resha_semaphore *semaphore)
+{
+        struct semaphore *s = semaphore_of(semaphore);
+
+        if (!s->available)
+                return -EAGAIN;
+        s->available--;
+        return 0;
+}
+
+int resha_semaphore_release(resha_semaphore *semaphore)
+{
+        struct semaphore *s = semaphore_of(semaphore);
+
+        if (s->available == s->permits)
+                return -EOVERFLOW;
+        struct rs_node *n = rs_list_pop(&s->waiters);
+        if (n)
+                rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
+        else
+                s->available++;
+        return 0;
+}
+
+size_t resha_semaphore_available(const resha_semaphore *s)
+{
+        return ((const struct semaphore *)(const void *)s)->available;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* AAPCS64: x19-x28, the frame pointer x29, the link register x30, sp, the low halves of v8-v15 and FPCR belong to the callee.
+ * Frame of a parked task, from its saved sp:
+ *
+ *      0  x29 x30   16 x19 x20  32 x21 x22  48 x23 x24  64 x25 x26  80 x27 x28
+ *     96  d8 d9    112 d10 d11 128 d12 d13 144 d14 d15 160 FPCR, 0
+ *
+ * Return addresses are not signed in here (the function is a leaf and keeps x30 raw), landing pads are there: BTI yes, PAC no. */
+
+        .text
+        .globl  rs_switch
+        .hidden rs_switch
+        .type   rs_switch, %function
+        .p2align 4
+rs_switch:
+        .cfi_startproc
+        hint    #34
+        sub     sp, sp, #176
+        .cfi_adjust_cfa_offset 176
+        stp     x29, x30, [sp]
+        stp     x19, x20, [sp, #16]
+        stp     x21, x22, [sp, #32]
+        stp     x23, x24, [sp, #48]
+        stp     x25, x26, [sp, #64]
+        stp     x27, x28, [sp, #80]
+        stp     d8, d9, [sp, #96]
+        stp     d10, d11, [sp, #112]
+        stp     d12, d13, [sp, #128]
+        stp     d14, d15, [sp, #144]
+        mrs     x9, fpcr
+        str     x9, [sp, #160]
+        mov     x10, sp
+        str     x10, [x0]
+        mov     sp, x1
+        ldr     x10, [sp, #160]
+        cmp     x9, x10
+        b.eq    1f
+        msr     fpcr, x10
+1:      ldp     x29, x30, [sp]
+        ldp     x19, x20, [sp, #16]
+        ldp     x21, x22, [sp, #32]
+        ldp     x23, x24, [sp, #48]
+        ldp     x25, x26, [sp, #64]
+        ldp     x27, x28, [sp, #80]
+        ldp     d8, d9, [sp, #96]
+        ldp     d10, d11, [sp, #112]
+        ldp     d12, d13, [sp, #128]
+        ldp     d14, d15, [sp, #144]
+        add     sp, sp, #176
+        .cfi_adjust_cfa_offset -176
+        ret
+        .cfi_endproc
+        .size   rs_switch, .-rs_switch
+
+/* Where a fresh stack begins: x19 holds the entry. The unwinder stops here. */
+        .globl  rs_switch_start
+        .hidden rs_switch_start
+        .type   rs_switch_start, %function
+        .p2align 4
+rs_switch_start:
+        .cfi_startproc
+        .cfi_undefined x30
+        hint    #36
+        mov     x29, xzr
+        blr     x19
+        brk     #1
+        .cfi_endproc
+        .size   rs_switch_start, .-rs_switch_start
+
+/* void *rs_switch_prepare(void *top, void (*entry)(void)); the new task inherits FPCR of now. */
+        .globl  rs_switch_prepare
+        .hidden rs_switch_prepare
+        .type   rs_switch_prepare, %function
+        .p2align 4
+rs_switch_prepare:
+        .cfi_startproc
+        hint    #34
+        sub     x0, x0, #176
+        adrp    x9, rs_switch_start
+        add     x9, x9, :lo12:rs_switch_start
+        stp     xzr, x9, [x0]
+        stp     x1, xzr, [x0, #16]
+        stp     xzr, xzr, [x0, #32]
+        stp     xzr, xzr, [x0, #48]
+        stp     xzr, xzr, [x0, #64]
+        stp     xzr, xzr, [x0, #80]
+        stp     xzr, xzr, [x0, #96]
+        stp     xzr, xzr, [x0, #112]
+        stp     xzr, xzr, [x0, #128]
+        stp     xzr, xzr, [x0, #144]
+        mrs     x9, fpcr
+        stp     x9, xzr, [x0, #160]
+        ret
+        .cfi_endproc
+        .size   rs_switch_prepare, .-rs_switch_prepare
+
+        .section .note.GNU-stack, "", %progbits
+        .section .note.gnu.property, "a"
+        .p2align 3
+        .long   4, 16, 5
+        .asciz  "GNU"
+        .long   0xc0000000, 4, 1, 0

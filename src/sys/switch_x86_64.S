@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* System V ABI: rbx, rbp, r12-r15, rsp, the control bits of MXCSR and the x87 control word belong to the callee
+ * (AMD64 ABI 1.0, section 3.2.1). Frame of a parked task, from its saved sp:
+ *
+ *      0  MXCSR      4  x87 control word, upper half 0
+ *      8  r15  16 r14  24 r13  32 r12  40 rbx  48 rbp
+ *     56  where to go on
+ *
+ * It goes on by an indirect jump: a ret would be mispredicted each time, since the return stack of the processor belongs to the task that
+ * parks. MXCSR and control word are loaded only if they differ: loads of them are slow. Shadow stacks are not switched, so the object is
+ * marked for indirect branch tracking only. */
+
+        .text
+        .globl  rs_switch
+        .hidden rs_switch
+        .type   rs_switch, @function
+        .p2align 5
+rs_switch:
+        .cfi_startproc
+        endbr64
+        pushq   %rbp
+        .cfi_adjust_cfa_offset 8
+        pushq   %rbx
+        .cfi_adjust_cfa_offset 8
+        pushq   %r12
+        .cfi_adjust_cfa_offset 8
+        pushq   %r13
+        .cfi_adjust_cfa_offset 8
+        pushq   %r14
+        .cfi_adjust_cfa_offset 8
+        pushq   %r15
+        .cfi_adjust_cfa_offset 8
+        subq    $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        movl    $0, 4(%rsp)
+        stmxcsr (%rsp)
+        fnstcw  4(%rsp)
+        movl    (%rsp), %eax
+        movl    4(%rsp), %ecx
+        movq    %rsp, (%rdi)
+        movq    %rsi, %rsp
+        cmpl    (%rsp), %eax
+        jne     1f
+2:      cmpl    4(%rsp), %ecx
+        jne     3f
+4:      movq    8(%rsp), %r15
+        movq    16(%rsp), %r14
+        movq    24(%rsp), %r13
+        movq    32(%rsp), %r12
+        movq    40(%rsp), %rbx
+        movq    48(%rsp), %rbp
+        movq    56(%rsp), %rdx
+        addq    $64, %rsp
+        .cfi_adjust_cfa_offset -64
+        .cfi_register %rip, %rdx
+        notrack jmp *%rdx
+        .cfi_restore %rip
+        .cfi_adjust_cfa_offset 64
+1:      ldmxcsr (%rsp)
+        jmp     2b
+3:      fldcw   4(%rsp)
+        jmp     4b
+        .cfi_endproc
+        .size   rs_switch, .-rs_switch
+
+/* Where a fresh stack begins: rbx holds the entry. The unwinder stops here. */
+        .globl  rs_switch_start
+        .hidden rs_switch_start
+        .type   rs_switch_start, @function
+        .p2align 4
+rs_switch_start:
+        .cfi_startproc
+        .cfi_undefined %rip
+        endbr64
+        xorl    %ebp, %ebp
+        callq   *%rbx
+        ud2
+        .cfi_endproc
+        .size   rs_switch_start, .-rs_switch_start
+
+/* void *rs_switch_prepare(void *top, void (*entry)(void)); the new task inherits the control words of now. */
+        .globl  rs_switch_prepare
+        .hidden rs_switch_prepare
+        .type   rs_switch_prepare, @function
+        .p2align 4
+rs_switch_prepare:
+        .cfi_startproc
+        endbr64
+        leaq    -64(%rdi), %rax
+        movl    $0, 4(%rax)
+        stmxcsr (%rax)
+        fnstcw  4(%rax)
+        xorl    %ecx, %ecx
+        movq    %rcx, 8(%rax)
+        movq    %rcx, 16(%rax)
+        movq    %rcx, 24(%rax)
+        movq    %rcx, 32(%rax)
+        movq    %rsi, 40(%rax)
+        movq    %rcx, 48(%rax)
+        leaq    rs_switch_start(%rip), %rdx
+        movq    %rdx, 56(%rax)
+        ret
+        .cfi_endproc
+        .size   rs_switch_prepare, .-rs_switch_prepare
+
+        .section .note.GNU-stack, "", @progbits
+        .section .note.gnu.property, "a"
+        .p2align 3
+        .long   4, 16, 5
+        .asciz  "GNU"
+        .long   0xc0000002, 4, 1, 0
