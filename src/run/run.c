@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* A run: chooses the world, starts the loop, and ends all in order. The composition root: the one place that knows every layer. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "core/core.h"
+#include "inspect/timeline.h"
+#include "os/signals.h"
+
+/* "epoll", "sim" or "sim:SEED"; NULL: the best. */
+static int backend_open(const char *name, struct rs_backend **ret_backend, bool *ret_shuffle)
+{
+        char *end;
+
+        *ret_shuffle = false;
+        if (!name || !*name || strcmp(name, "epoll") == 0)
+                return rs_epoll_new(ret_backend);
+        if (strncmp(name, "sim", 3) != 0 || (name[3] && name[3] != ':'))
+                return -EINVAL;
+        uint64_t seed = name[3] ? strtoull(name + 4, &end, 10) : 0;
+        if (name[3] && (*end || end == name + 4))
+                return -EINVAL;
+        *ret_shuffle = seed != 0;
+        return rs_sim_new(seed, ret_backend);
+}
+
+static bool env_true(const char *name)
+{
+        const char *v = getenv(name);
+
+        return v && *v && strcmp(v, "0") != 0;
+}
+
+/* The options with their defaults put in. */
+static int options(const resha_run_opts *opts, resha_run_opts *ret)
+{
+        *ret = opts ? *opts : (resha_run_opts){ 0 };
+        for (size_t i = 0; i < sizeof ret->_reserved / sizeof ret->_reserved[0]; i++)
+                if (ret->_reserved[i])
+                        return -EINVAL;
+        if (!ret->backend)
+                ret->backend = getenv("RESHA_BACKEND");
+        if (ret->grace.ns <= 0)
+                ret->grace = RESHA_S(10);
+        if (env_true("RESHA_STRICT"))
+                ret->strict = true;
+        if (!ret->threads) {
+                long n = sysconf(_SC_NPROCESSORS_ONLN);
+                ret->threads = n < 1 ? 5 : n > 28 ? 32 : (unsigned)n + 4;
+        }
+        return ret->threads > 256 ? -EINVAL : 0;
+}
+
+static void interrupted(struct rs_loop *l)
+{
+        rs_loop_start_grace(l);
+        if (!l->finished)
+                rs_task_cancel(l, l->main_task);
+}
+
+static struct rs_ring *ring_new(void)
+{
+        return env_true("RESHA_TIMELINE") ? resha_calloc(1, sizeof(struct rs_ring)) : NULL;
+}
+
+static int run_loop(struct rs_loop *l, resha_fn *fn, void *arg)
+{
+        struct sigaction ignore = { .sa_handler = SIG_IGN }, old_pipe;
+        int64_t start = l->now;
+
+        sigaction(SIGPIPE, &ignore, &old_pipe);
+        rs_loop_current = l;
+        int rc = l->simulated || l->opts.keep_sigint ? 0 : rs_signals_sigint_install(l, interrupted);
+        if (rc == 0)
+                rc = rs_loop_run(l, fn, arg);
+        if (l->ring)
+                rs_timeline_print(l->ring, start, rs_now(l), STDERR_FILENO);
+        rs_signals_end(l);
+        rs_loop_done(l);
+        rs_loop_current = NULL;
+        sigaction(SIGPIPE, &old_pipe, NULL);
+        return rc;
+}
+
+int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
+{
+        struct rs_backend *backend;
+        resha_run_opts o;
+        struct rs_loop *l;
+        bool shuffle;
+
+        if (opts && opts->ret_error)
+                *opts->ret_error = (resha_error){ 0 };
+        if (rs_loop_current)
+                return -EBUSY;
+        int rc = options(opts, &o);
+        if (rc == 0)
+                rc = backend_open(o.backend, &backend, &shuffle);
+        if (rc < 0)
+                return rc;
+        l = resha_malloc(sizeof *l);
+        rc = l ? rs_loop_init(l, &o, backend) : -ENOMEM;
+        if (rc == 0) {
+                l->shuffle = shuffle;
+                l->ring = ring_new();
+                rc = run_loop(l, fn, arg);
+                resha_free(l->ring);
+        }
+        resha_free(l);
+        backend->ops->destroy(backend);
+        return rc;
+}
+
+const char *resha_backend(void)
+{
+        return rs_loop_current ? rs_loop_current->backend->ops->name : NULL;
+}
+
+/* ---- main() ---- */
+
+static void print_report(const resha_report *r, void *arg)
+{
+        (void)arg;
+        if (r->kind == RESHA_REPORT_FALLBACK)
+                return;
+        fprintf(stderr, "resha: ");
+        if (r->task)
+                fprintf(stderr, "task \"%s\"%s%s: ", r->task, r->spawned_at ? " from " : "", r->spawned_at ? r->spawned_at : "");
+        fprintf(stderr, "%s\n", r->text);
+}
+
+/* rates.c:13: no rate for XXX (task 3 of 3 from rates.c:22, after 1.0 s; the others had finished) */
+static void print_failure(int rc, const resha_error *e)
+{
+        if (e->site)
+                fprintf(stderr, "%s: ", e->site);
+        fputs(e->code ? e->text : resha_strerror(rc), stderr);
+        if (e->items && e->spawned_at) {
+                fprintf(stderr, " (task %u of %u from %s, after %.1f s; ", e->item, e->items, e->spawned_at,
+                        (double)e->after.ns / 1e9);
+                if (e->cancelled)
+                        fprintf(stderr, "%u %s cancelled)", e->cancelled, e->cancelled == 1 ? "other was" : "others were");
+                else
+                        fputs("the others had finished)", stderr);
+        } else if (e->spawned_at) {
+                fprintf(stderr, " (task %s from %s, after %.1f s)", e->task ? e->task : "?", e->spawned_at, (double)e->after.ns / 1e9);
+        }
+        fputc('\n', stderr);
+}
+
+int resha_main(resha_fn *fn, void *arg)
+{
+        resha_error error;
+        int rc = resha_run(fn, arg, &(resha_run_opts){ .report = print_report, .ret_error = &error });
+
+        fflush(stdout);
+        if (rc >= 0)
+                return 0;
+        if (rc == -ECANCELED && (error.code == 0 || error.code == -ECANCELED) && rs_signals_interrupted())
+                return 130;
+        print_failure(rc, &error);
+        return 1;
+}
