@@ -2,9 +2,9 @@
 #ifndef RESHA_SQLITE_H
 #define RESHA_SQLITE_H
 
-/* SQLite for tasks: a database handle owns a thread on which SQLite runs, and a task that calls it waits while the loop
- * goes on. One call is one hop to that thread and back, whatever the number of rows: statements, whole results, batches
- * and whole transactions. Link: resha-sqlite.
+/* SQLite for tasks: a database handle owns a thread on which SQLite runs, and a task that calls it waits while the
+ * loop goes on. One call is one hop to that thread and back, whatever the number of rows: statements, whole results,
+ * batches and whole transactions. Link: resha-sqlite.
  *
  *     #include <stdio.h>
  *     #include <resha/resha.h>
@@ -17,8 +17,7 @@
  *             RESHA_CLEANUP(resha_rows_freep) resha_rows *rows = NULL;
  *             int rc = resha_sqlite_open(path, NULL, &db);
  *             if (rc >= 0)
- *                     rc = resha_sqlite_script(db, "create table if not exists story (id integer primary key, "
- *                                                   "title text)");
+ *                     rc = resha_sqlite_script(db, "create table if not exists story (id integer primary key, title)");
  *             if (rc >= 0)
  *                     rc = resha_sqlite_execute(db, "insert or replace into story values (?, ?)",
  *                                               RESHA_VALUES(RESHA_INT(1), RESHA_TEXT("It's \"quoted\"")), NULL);
@@ -38,12 +37,12 @@
  * Atomic     execute, query, script, batch and transaction leave no transaction open: what failed is rolled back.
  * Cancel     A call that has not started never runs. One that only reads is interrupted. One that waits for another
  *            process's lock gives up. execute, script and batch that have begun to write, and every commit, run to
- *            their end, and their result is the result: -ECANCELED always means that nothing was stored. A transaction
- *            that has not begun to commit is rolled back (see there). The call returns only after the thread has let go
- *            of its arguments, so they may lie on the caller's stack.
- * Errors     -ENOMEM, -EINVAL, -EPERM (outside a task, another loop's handle), -EAGAIN (no thread can be started), and
- *            SQLite's: -3700 minus its primary result code (the enum below). The record has SQLite's own text, the path
- *            of the database and the start of the SQL. */
+ *            their end, and their result is the result: -ECANCELED always means that nothing was stored. A
+ *            transaction that has not begun to commit is rolled back (see there). The call returns only after the
+ *            thread has let go of its arguments, so they may lie on the caller's stack.
+ * Errors     -ENOMEM, -EINVAL, -EPERM (outside a task, another loop's handle), -EAGAIN (no thread can be started),
+ *            and SQLite's: -3700 minus its primary result code (the enum below). The record has SQLite's own text,
+ *            the path of the database and the start of the SQL. */
 
 #include <resha/base.h>
 #include <resha/error.h>
@@ -52,9 +51,8 @@
 RESHA_BEGIN_DECLS
 
 enum {
-        RESHA_SQLITE_ERROR = RESHA_SQLITE_EBASE - 1, /* wrong SQL, no such table, ...: see the text */
-        /* another connection held its lock for longer than busy_timeout */
-        RESHA_SQLITE_EBUSY = RESHA_SQLITE_EBASE - 5,
+        RESHA_SQLITE_ERROR = RESHA_SQLITE_EBASE - 1,         /* wrong SQL, no such table, ...: see the text */
+        RESHA_SQLITE_EBUSY = RESHA_SQLITE_EBASE - 5,         /* another connection kept its lock past busy_timeout */
         RESHA_SQLITE_ELOCKED = RESHA_SQLITE_EBASE - 6,       /* an open cursor of this handle is in the way */
         RESHA_SQLITE_EREADONLY = RESHA_SQLITE_EBASE - 8,     /* the file or the handle is read-only */
         RESHA_SQLITE_EIO = RESHA_SQLITE_EBASE - 10,          /* the disk failed */
@@ -65,9 +63,8 @@ enum {
         RESHA_SQLITE_ECONSTRAINT = RESHA_SQLITE_EBASE - 19,  /* unique, not null, check, foreign key */
         RESHA_SQLITE_ENOTADB = RESHA_SQLITE_EBASE - 26,      /* the file is not a database */
         RESHA_SQLITE_ERESULT_SIZE = RESHA_SQLITE_EBASE - 97, /* the result is larger than max_result_bytes */
-        /* begin, commit or rollback where the transaction is not the SQL's to end */
-        RESHA_SQLITE_ETRANSACTION = RESHA_SQLITE_EBASE - 98,
-        RESHA_SQLITE_ECLOSED = RESHA_SQLITE_EBASE - 99, /* the handle is being closed */
+        RESHA_SQLITE_ETRANSACTION = RESHA_SQLITE_EBASE - 98, /* SQL begins or ends a transaction on its own */
+        RESHA_SQLITE_ECLOSED = RESHA_SQLITE_EBASE - 99,      /* the handle is being closed */
 };
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
@@ -80,12 +77,11 @@ enum resha_value_type {
         RESHA_VALUE_BLOB,
 };
 
-/* One value, to bind or as read. All zero is NULL. Text and blobs are borrowed: they must stay until the call they are
- * given to has returned. */
+/* One value, to bind or as read. All zero is NULL. Text and blobs are borrowed: they must stay until the call they
+ * are given to has returned. */
 typedef struct resha_value {
         enum resha_value_type type;
-        /* of text and blob, in bytes, without a terminator; to bind, SIZE_MAX: text ends at its first '\0' */
-        size_t size;
+        size_t size; /* of text and blob, bytes without terminator; to bind, SIZE_MAX: up to '\0' */
         union {
                 int64_t integer;
                 double real;      /* NaN is stored as NULL */
@@ -107,8 +103,8 @@ typedef struct resha_value {
 
 /* ---- Results ----------------------------------------------------------------------------------------------------- */
 
-/* Rows that were read, in memory of their own: they outlive the database. Rows and columns count from 0; one that does
- * not exist reads as NULL. They do not change, so several threads may read them. */
+/* Rows that were read, in memory of their own: they outlive the database. Rows and columns count from 0; one that
+ * does not exist reads as NULL. They do not change, so several threads may read them. */
 typedef struct resha_rows resha_rows;
 
 /* Releases them; NULL is fine. [any-thread] */
@@ -143,15 +139,13 @@ RESHA_API bool resha_rows_is_null(const resha_rows *rows, size_t row, size_t col
 typedef struct resha_sqlite resha_sqlite;
 
 typedef struct resha_sqlite_opts {
-        bool read_only;  /* nothing can be written; the file must exist [false] */
-        bool must_exist; /* a file that is not there is an error, not created [false] */
-        /* synchronous=FULL: each commit survives loss of power. [false: NORMAL: in WAL mode each commit survives a
-         * crash or kill of the process; loss of power may take the latest, and damages nothing] */
-        bool sync_full;
+        bool read_only;              /* nothing can be written; the file must exist [false] */
+        bool must_exist;             /* a file that is not there is an error, not created [false] */
+        bool sync_full;              /* synchronous=FULL: each commit survives loss of power [false: NORMAL: in WAL mode
+                                        each survives a kill of the process; loss of power takes the latest] */
         resha_duration busy_timeout; /* how long to wait for another connection's lock; 1 ns: not at all [5 s] */
-        /* prepared statements kept, the least recently used goes first; at most 4096 [64] */
-        size_t statements;
-        size_t max_result_bytes; /* most memory of one result [64 MiB] */
+        size_t statements;           /* prepared statements kept; the least recently used goes; at most 4096 [64] */
+        size_t max_result_bytes;     /* most memory of one result [64 MiB] */
         uint64_t _reserved[8];
 } resha_sqlite_opts;
 
@@ -164,8 +158,9 @@ RESHA_API RESHA_MUST int resha_sqlite_open(const char *path, const resha_sqlite_
 
 /* Closes it: new calls and those that have not started give RESHA_SQLITE_ECLOSED, a read is interrupted, a write is
  * waited for, a transaction that has not begun to commit is rolled back; then folds the WAL into the file, ends and
- * joins the thread, and releases the handle once the tasks that waited have left it. NULL is fine; two tasks may close
- * at the same time: both return when it is closed. Must come before the run ends. [task] not a cancellation point */
+ * joins the thread, and releases the handle once the tasks that waited have left it. NULL is fine; two tasks may
+ * close at the same time: both return when it is closed. Must come before the run ends. [task] not a cancellation
+ * point */
 RESHA_API void resha_sqlite_close(resha_sqlite *db);
 
 /* Takes the handle out of *db (leaving NULL) and closes it; so a second call does nothing. [task] not a cancellation
@@ -179,7 +174,7 @@ RESHA_API RESHA_MUST int resha_sqlite_execute(resha_sqlite *db, const char *sql,
                                               int64_t *ret_changes);
 
 /* Runs statements separated by semicolons, without parameters, until one fails. Not one transaction unless it says so
- * with begin and commit. The error names the statement. 0. [task] cancellation point, between statements too */
+ * with begin and commit. The error names the statement. 0. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_sqlite_script(resha_sqlite *db, const char *sql);
 
 /* Runs one statement and keeps all rows it gives; one with `returning` may write. 0; RESHA_SQLITE_ERESULT_SIZE: see
@@ -198,20 +193,21 @@ RESHA_API RESHA_MUST int resha_sqlite_batch(resha_sqlite *db, const char *sql, c
 /* A transaction that is open: valid inside its function only. */
 typedef struct resha_sqlite_tx resha_sqlite_tx;
 
-/* The body of a transaction. It runs on the database's thread: [task] calls give -EPERM there, resha_fail() works, and
- * what it shares with the loop's thread is only what `arg` points to (the caller waits). It should do little beside its
- * statements: everybody else waits. */
+/* The body of a transaction. It runs on the database's thread: [task] calls give -EPERM there, resha_fail() works,
+ * and what it shares with the loop's thread is only what `arg` points to (the caller waits). It should do little
+ * beside its statements: everybody else waits. */
 typedef int resha_sqlite_tx_fn(resha_sqlite_tx *tx, void *arg);
 
 /* begin immediate; fn(tx, arg); commit: one hop for the whole. A negative result of fn rolls back and is the result,
  * with its error record; so does a commit that fails; else the result is fn's. A cancel makes the next call on `tx`
- * fail with -ECANCELED, and a read in it too; the transaction is rolled back whatever fn returns then. resha_shielded()
- * around the call lets it run to its end. [task] cancellation point */
+ * fail with -ECANCELED, and a read in it too; the transaction is rolled back whatever fn returns then.
+ * resha_shielded() around the call lets it run to its end. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_sqlite_transaction(resha_sqlite *db, resha_sqlite_tx_fn *fn, void *arg);
 
-/* As the calls without tx_, inside fn and on its thread only. A failure leaves the transaction open with what was done
- * before the statement, unless SQLite has rolled back all of it (disk full, ...): then every further call gives that
- * error again. Repeated statements cost a look-up, not a parse. ret_changes may be NULL. Tag of these calls: [tx] */
+/* As the calls without tx_, inside fn and on its thread only. A failure leaves the transaction open with what was
+ * done before the statement, unless SQLite has rolled back all of it (disk full, ...): then every further call gives
+ * that error again. Repeated statements cost a look-up, not a parse. ret_changes may be NULL. Tag of these calls:
+ * [tx] */
 RESHA_API RESHA_MUST int resha_sqlite_tx_execute(resha_sqlite_tx *tx, const char *sql, const resha_value *values,
                                                  size_t n, int64_t *ret_changes);
 RESHA_API RESHA_MUST int resha_sqlite_tx_query(resha_sqlite_tx *tx, const char *sql, const resha_value *values,

@@ -73,7 +73,8 @@ struct rs_backend_ops {
 
         /* Waits until something is done, wake() was called or the clock has reached `deadline` (INT64_MAX: no limit; in
          * the past: does not wait). Appends to b->done. EINTR is not an error. In the simulation it moves the clock. 0
-         * or negative (a fault of the backend). */
+         * or negative (a fault of the backend); -EDEADLK, in the simulation only and without a limit: the operations in
+         * flight can never be done, and nothing outside (see `outside`) is under way. */
         int (*wait)(struct rs_backend *b, int64_t deadline);
         void (*wake)(struct rs_backend *b);
 
@@ -91,6 +92,7 @@ struct rs_backend {
         const struct rs_backend_ops *ops;
         struct rs_list done; /* of rs_op.link: finished, not yet drained */
         size_t pending;      /* operations in flight; core ends a run in which nothing can happen any more */
+        size_t outside;      /* set by core before wait(): jobs, look-ups, signal waits: what may yet call wake() */
 };
 
 /* 0 or negative errno. */

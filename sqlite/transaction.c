@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Transactions: a function of the caller's that runs on the worker between begin and commit.
+ *
+ *     begin immediate ──> open ──fn >= 0──> commit ──> done
+ *                          │ fn < 0, or dead
+ *                          └──────────────> rollback ─> done
+ *
+ * `dead` is the code that made the transaction end before its function: SQLite rolled it back by itself (disk full,
+ * input or output error, no memory), or it was cancelled. From then on every call gives that code. Without it,
+ * statements after such an error would be stored one by one, each as a transaction of its own. */
+
+#include "internal.h"
+
+struct resha_sqlite_tx {
+        struct rs_sqlite_call call;
+        struct rs_sqlite_conn *conn; /* set while fn runs */
+        pthread_t thread;            /* which runs it */
+        resha_sqlite_tx_fn *fn;
+        void *arg;
+        int dead;
+};
+
+/* Whether a call on `tx` may run. The record of a dead one's code is the first failure's: same thread, same code. */
+static int enter(resha_sqlite_tx *tx)
+{
+        if (!tx->conn || !pthread_equal(tx->thread, pthread_self()))
+                return resha_fail_at(-EPERM, NULL, "a transaction is for its own function, on the thread that runs it");
+        if (tx->dead)
+                return tx->dead;
+        int stop = rs_sqlite_stopped(tx->conn);
+        if (stop)
+                tx->dead = rs_sqlite_refuse(tx->conn->db, stop, NULL,
+                                            "the transaction is cancelled and will be rolled back");
+        return tx->dead;
+}
+
+static int leave(resha_sqlite_tx *tx, int rc)
+{
+        if (rc == -ECANCELED || rc == RESHA_SQLITE_ECLOSED) /* a read was interrupted */
+                tx->dead = rc;
+        else if (!rs_sqlite_in_transaction(tx->conn))
+                tx->dead = rc < 0 ? rc
+                                  : rs_sqlite_refuse(tx->conn->db, RESHA_SQLITE_ETRANSACTION, NULL,
+                                                     "the SQL ended the transaction");
+        return tx->dead ? tx->dead : rc;
+}
+
+int resha_sqlite_tx_execute(resha_sqlite_tx *tx, const char *sql, const resha_value *values, size_t n,
+                            int64_t *ret_changes)
+{
+        int rc = enter(tx);
+
+        return rc < 0 ? rc : leave(tx, rs_sqlite_run(tx->conn, sql, values, n, ret_changes));
+}
+
+int resha_sqlite_tx_query(resha_sqlite_tx *tx, const char *sql, const resha_value *values, size_t n,
+                          resha_rows **ret_rows)
+{
+        int rc = enter(tx);
+
+        return rc < 0 ? rc : leave(tx, rs_sqlite_read(tx->conn, sql, values, n, ret_rows));
+}
+
+/* In a savepoint: a row that fails takes back those before it, and not the transaction. */
+static int batch(struct rs_sqlite_conn *conn, const char *sql, const resha_value *values, size_t columns, size_t rows,
+                 int64_t *ret_changes)
+{
+        int rc = rs_sqlite_control(conn, RS_SQLITE_SAVEPOINT);
+        if (rc < 0)
+                return rc;
+        rc = rs_sqlite_rows_run(conn, sql, values, columns, rows, ret_changes);
+        if (!rs_sqlite_in_transaction(conn))
+                return rc;
+        if (rc < 0)
+                (void)rs_sqlite_control(conn, RS_SQLITE_UNDO);
+        int released = rs_sqlite_control(conn, RS_SQLITE_RELEASE);
+        return rc < 0 ? rc : released;
+}
+
+int resha_sqlite_tx_batch(resha_sqlite_tx *tx, const char *sql, const resha_value *values, size_t columns, size_t rows,
+                          int64_t *ret_changes)
+{
+        int rc = enter(tx);
+
+        return rc < 0 ? rc : leave(tx, batch(tx->conn, sql, values, columns, rows, ret_changes));
+}
+
+int64_t resha_sqlite_tx_rowid(const resha_sqlite_tx *tx)
+{
+        return tx->conn ? sqlite3_last_insert_rowid(tx->conn->handle) : 0;
+}
+
+static int run_transaction(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
+{
+        resha_sqlite_tx *tx = (resha_sqlite_tx *)call;
+        int rc = rs_sqlite_control(conn, RS_SQLITE_BEGIN);
+        if (rc < 0)
+                return rc;
+        sqlite3_set_last_insert_rowid(conn->handle, 0);
+        tx->conn = conn;
+        tx->thread = pthread_self();
+        rc = tx->fn(tx, tx->arg);
+        tx->conn = NULL;
+        int ended = rc < 0 ? rc : tx->dead;
+        if (ended >= 0)
+                ended = rs_sqlite_control(conn, RS_SQLITE_COMMIT);
+        if (ended < 0)
+                rs_sqlite_rollback(conn);
+        return ended < 0 ? ended : rc;
+}
+
+int resha_sqlite_transaction(resha_sqlite *db, resha_sqlite_tx_fn *fn, void *arg)
+{
+        resha_sqlite_tx tx = { .call.run = run_transaction, .fn = fn, .arg = arg };
+
+        return rs_sqlite_hop(db, &tx.call);
+}
