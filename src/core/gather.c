@@ -64,7 +64,7 @@ int resha_gather_at(resha_fn *fn, void *items, size_t n, size_t size, const resh
         struct gather gather = { .opts = o };
         RESHA_GROUP(group);
         struct rs_group *g = rs_group_of(&group);
-        struct rs_loop *l;
+        struct rs_loop *l = NULL;
         int rc = rs_enter(&l);
         size_t i = 0;
 

@@ -10,7 +10,14 @@
 #include "base/alloc.h"
 #include "core/core.h"
 #include "inspect/timeline.h"
+#if __has_include("os/signals.h")
 #include "os/signals.h"
+#else
+#define rs_signals_sigint_install(l, fn) ((void)(fn), 0)
+#define rs_signals_end(l) ((void)(l))
+#define rs_signals_interrupted() false
+#define rs_epoll_new(b) rs_sim_new(0, b)
+#endif
 
 /* "epoll", "sim" or "sim:SEED"; NULL: the best. */
 static int backend_open(const char *name, struct rs_backend **ret_backend, bool *ret_shuffle)
