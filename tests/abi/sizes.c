@@ -2,7 +2,9 @@
 /* Sizes of what lives on the caller's stack or is handed over by its fields: programs have them compiled in, so that a
  * change here breaks every program that is not compiled again. Checked on 64-bit machines. */
 
+#include <resha/http.h>
 #include <resha/resha.h>
+#include <resha/sqlite.h>
 
 #define SIZE(type, size) _Static_assert(sizeof(type) == (size), #type)
 
@@ -30,6 +32,15 @@ SIZE(resha_spawn_opts, 72);
 SIZE(resha_stream_ops, 80);
 SIZE(resha_task, 48);
 SIZE(resha_ticker, 32);
+SIZE(resha_http_attempt, 104);
+SIZE(resha_http_header, 16);
+SIZE(resha_http_opts, 192);
+SIZE(resha_http_timings, 40);
+SIZE(resha_http_transport, 56);
+SIZE(resha_request, 144);
+SIZE(resha_sqlite_counts, 64);
+SIZE(resha_sqlite_opts, 96);
+SIZE(resha_value, 24);
 #endif
 
 int main(void)
