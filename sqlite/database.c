@@ -10,7 +10,6 @@
 
 #include "internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <resha/alloc.h>
@@ -69,7 +68,7 @@ static int new_handle(const char *path, const resha_sqlite_opts *opts, resha_sql
                 return -ENOMEM;
         }
         size_t n = strlen(db->path);
-        db->shown = db->path + (n > SHOWN ? n - SHOWN : 0);
+        db->shown = n > SHOWN ? db->path + n - SHOWN : strcmp(path, ":memory:") == 0 ? "in-memory database" : db->path;
         int rc = resha_pool_new(&(resha_pool_opts){ .threads = 1, .name = "resha-sqlite" }, &db->pool);
         if (rc < 0) {
                 resha_free(db->path);

@@ -178,10 +178,27 @@ struct statement_call {
         struct rs_sqlite_call call;
         const char *sql;
         const resha_value *values;
-        size_t columns, rows; /* rows: of a batch */
+        size_t columns, rows; /* more than one row: a batch */
         int64_t changes;
         resha_rows *result;
 };
+
+int rs_sqlite_check(const resha_sqlite *db, const char *sql, const resha_value *values, size_t n)
+{
+        if (!sql)
+                return rs_sqlite_refuse(db, -EINVAL, NULL, "the SQL is NULL");
+        if (!values && n > 0)
+                return rs_sqlite_refuse(db, -EINVAL, sql, "the values are NULL");
+        return 0;
+}
+
+/* Takes it to the worker, if its arguments are good. */
+static int hop(resha_sqlite *db, struct statement_call *c)
+{
+        int rc = rs_sqlite_check(db, c->sql, c->values, c->columns * c->rows);
+
+        return rc < 0 ? rc : rs_sqlite_hop(db, &c->call);
+}
 
 static int run_execute(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 {
@@ -192,8 +209,8 @@ static int run_execute(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 
 int resha_sqlite_execute(resha_sqlite *db, const char *sql, const resha_value *values, size_t n, int64_t *ret_changes)
 {
-        struct statement_call c = { .call.run = run_execute, .sql = sql, .values = values, .columns = n };
-        int rc = rs_sqlite_hop(db, &c.call);
+        struct statement_call c = { .call.run = run_execute, .sql = sql, .values = values, .columns = n, .rows = 1 };
+        int rc = hop(db, &c);
 
         if (rc >= 0 && ret_changes)
                 *ret_changes = c.changes;
@@ -209,8 +226,8 @@ static int run_query(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 
 int resha_sqlite_query(resha_sqlite *db, const char *sql, const resha_value *values, size_t n, resha_rows **ret_rows)
 {
-        struct statement_call c = { .call.run = run_query, .sql = sql, .values = values, .columns = n };
-        int rc = rs_sqlite_hop(db, &c.call);
+        struct statement_call c = { .call.run = run_query, .sql = sql, .values = values, .columns = n, .rows = 1 };
+        int rc = hop(db, &c);
 
         if (rc >= 0)
                 *ret_rows = c.result;
@@ -236,7 +253,7 @@ int resha_sqlite_batch(resha_sqlite *db, const char *sql, const resha_value *val
         struct statement_call c = {
                 .call.run = run_batch, .sql = sql, .values = values, .columns = columns, .rows = rows
         };
-        int rc = rs_sqlite_hop(db, &c.call);
+        int rc = hop(db, &c);
 
         if (rc >= 0 && ret_changes)
                 *ret_changes = c.changes;
@@ -281,5 +298,5 @@ int resha_sqlite_script(resha_sqlite *db, const char *sql)
 {
         struct statement_call c = { .call.run = run_script, .sql = sql };
 
-        return rs_sqlite_hop(db, &c.call);
+        return hop(db, &c);
 }

@@ -142,6 +142,9 @@ int rs_sqlite_read(struct rs_sqlite_conn *conn, const char *sql, const resha_val
 int rs_sqlite_rows_run(struct rs_sqlite_conn *conn, const char *sql, const resha_value *values, size_t columns,
                        size_t rows, int64_t *ret_changes);
 
+/* -EINVAL for a NULL that cannot be. */
+int rs_sqlite_check(const resha_sqlite *db, const char *sql, const resha_value *values, size_t n);
+
 /* ---- rows.c: results --------------------------------------------------------------------------------------------- */
 
 /* An empty result with the column names of `stmt`. */

@@ -21,16 +21,16 @@ struct resha_sqlite_tx {
 };
 
 /* Whether a call on `tx` may run. The record of a dead one's code is the first failure's: same thread, same code. */
-static int enter(resha_sqlite_tx *tx)
+static int enter(resha_sqlite_tx *tx, const char *sql, const resha_value *values, size_t n)
 {
         if (!tx->conn || !pthread_equal(tx->thread, pthread_self()))
                 return resha_fail_at(-EPERM, NULL, "a transaction is for its own function, on the thread that runs it");
         if (tx->dead)
                 return tx->dead;
         int stop = rs_sqlite_stopped(tx->conn);
-        if (stop)
-                tx->dead = rs_sqlite_refuse(tx->conn->db, stop, NULL,
-                                            "the transaction is cancelled and will be rolled back");
+        if (!stop)
+                return rs_sqlite_check(tx->conn->db, sql, values, n);
+        tx->dead = rs_sqlite_refuse(tx->conn->db, stop, NULL, "the transaction is cancelled and will be rolled back");
         return tx->dead;
 }
 
@@ -48,7 +48,7 @@ static int leave(resha_sqlite_tx *tx, int rc)
 int resha_sqlite_tx_execute(resha_sqlite_tx *tx, const char *sql, const resha_value *values, size_t n,
                             int64_t *ret_changes)
 {
-        int rc = enter(tx);
+        int rc = enter(tx, sql, values, n);
 
         return rc < 0 ? rc : leave(tx, rs_sqlite_run(tx->conn, sql, values, n, ret_changes));
 }
@@ -56,9 +56,16 @@ int resha_sqlite_tx_execute(resha_sqlite_tx *tx, const char *sql, const resha_va
 int resha_sqlite_tx_query(resha_sqlite_tx *tx, const char *sql, const resha_value *values, size_t n,
                           resha_rows **ret_rows)
 {
-        int rc = enter(tx);
+        resha_rows *rows = NULL;
+        int rc = enter(tx, sql, values, n);
 
-        return rc < 0 ? rc : leave(tx, rs_sqlite_read(tx->conn, sql, values, n, ret_rows));
+        if (rc >= 0)
+                rc = leave(tx, rs_sqlite_read(tx->conn, sql, values, n, &rows));
+        if (rc >= 0)
+                *ret_rows = rows;
+        else
+                resha_rows_free(rows);
+        return rc;
 }
 
 /* In a savepoint: a row that fails takes back those before it, and not the transaction. */
@@ -80,7 +87,7 @@ static int batch(struct rs_sqlite_conn *conn, const char *sql, const resha_value
 int resha_sqlite_tx_batch(resha_sqlite_tx *tx, const char *sql, const resha_value *values, size_t columns, size_t rows,
                           int64_t *ret_changes)
 {
-        int rc = enter(tx);
+        int rc = enter(tx, sql, values, columns * rows);
 
         return rc < 0 ? rc : leave(tx, batch(tx->conn, sql, values, columns, rows, ret_changes));
 }
