@@ -57,6 +57,16 @@ static int system_error(sqlite3 *handle, int primary)
         return sqlite3_system_errno(handle);
 }
 
+/* A file that may not be created looks absent: SQLite tries to read it at last, and keeps that error. */
+static const char *reason_of(const struct rs_sqlite_conn *conn, int primary, int system)
+{
+        const resha_sqlite_opts *o = &conn->db->opts;
+
+        if (primary == SQLITE_CANTOPEN && system == ENOENT && !o->must_exist && !o->read_only)
+                return "no such folder, or no permission to create the file";
+        return resha_strerror(-system);
+}
+
 static int code_of(int primary, int system)
 {
         if (primary == SQLITE_NOMEM)
@@ -78,10 +88,11 @@ int rs_sqlite_error(struct rs_sqlite_conn *conn, int result, const char *sql, co
         if (primary == SQLITE_TOOBIG)
                 text = sqlite3_errstr(result); /* also when it is our own check */
         int system = system_error(conn->handle, primary);
+        const char *reason = system ? reason_of(conn, primary, system) : "";
         int code = code_of(primary, system);
         struct excerpt e = excerpt_of(sql);
-        return resha_fail_at(code, NULL, "%s: %s%s%s%s%s%s%s", conn->db->shown, text, where, system ? " (" : "",
-                             system ? resha_strerror(-system) : "", system ? ")" : "", advice(code), e.text);
+        return resha_fail_at(code, NULL, "%s: %s%s%s%s%s%s%s", conn->db->shown, text, where, system ? " (" : "", reason,
+                             system ? ")" : "", advice(code), e.text);
 }
 
 int rs_sqlite_refuse(const resha_sqlite *db, int code, const char *sql, const char *why)

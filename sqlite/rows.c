@@ -82,7 +82,7 @@ static void *take_low(resha_rows *rows, size_t size)
 {
         size = (size + sizeof(struct cell) - 1) / sizeof(struct cell) * sizeof(struct cell);
         rows->used += size;
-        if (room(rows) < size && !block_new(rows, size, false))
+        if ((!rows->blocks || room(rows) < size) && !block_new(rows, size, false))
                 return NULL;
         void *p = rows->low;
         rows->low += size;

@@ -84,6 +84,8 @@ const char *all(resha_sqlite *db, const char *sql)
         resha_rows *rows = NULL;
         FILE *f = fmemopen(text, sizeof text, "w");
 
+        text[0] = '\0'; /* not written by fclose() if nothing else is */
+
         ASSERT_OK(resha_sqlite_query(db, sql, NULL, 0, &rows));
         for (size_t r = 0; r < resha_rows_count(rows); r++)
                 for (size_t c = 0; c < resha_rows_columns(rows); c++) {

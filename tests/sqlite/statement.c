@@ -46,7 +46,7 @@ TASK(long_sql_is_cut_in_the_text)
                         "/* why */ select\n\t aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, c",
                         RESHA_SQLITE_ERROR),
                 "in-memory database: no such column: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; "
-                "SQL: select aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbb...");
+                "SQL: select aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbb...");
         resha_sqlite_close(db);
         return 0;
 }
