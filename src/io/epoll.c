@@ -73,7 +73,7 @@ struct epoll {
         struct epoll_event events[EVENTS_MAX];
 };
 
-static struct epoll *epoll_of(struct rs_backend *b)
+static struct epoll *ep_of(struct rs_backend *b)
 {
         return (struct epoll *)(void *)b;
 }
@@ -92,7 +92,7 @@ static int64_t ep_now(struct rs_backend *b)
 /* Marsaglia's xorshift64*. */
 static uint64_t ep_random(struct rs_backend *b)
 {
-        struct epoll *e = epoll_of(b);
+        struct epoll *e = ep_of(b);
 
         e->luck ^= e->luck >> 12;
         e->luck ^= e->luck << 25;
@@ -149,7 +149,7 @@ static bool accept_again(int rc)
 
 static ssize_t try_accept(struct file *f, struct rs_op *op)
 {
-        struct epoll *e = epoll_of(f->base.backend);
+        struct epoll *e = ep_of(f->base.backend);
         int fd = -ECONNABORTED;
 
         if (!e->spare && !(e->spare = resha_calloc(1, sizeof *e->spare)))
@@ -194,7 +194,7 @@ static ssize_t try_operation(struct file *f, struct rs_op *op)
 static int file_register(struct file *f)
 {
         struct epoll_event event = { .events = INTEREST, .data = { .ptr = f } };
-        int rc = rs_sys_epoll_ctl(epoll_of(f->base.backend)->epfd, EPOLL_CTL_ADD, f->base.fd, &event);
+        int rc = rs_sys_epoll_ctl(ep_of(f->base.backend)->epfd, EPOLL_CTL_ADD, f->base.fd, &event);
 
         f->registered = rc == 0;
         return rc;
@@ -324,7 +324,7 @@ static void foreign_event(struct epoll *e, const struct epoll_event *event)
 static bool ep_submit(struct rs_backend *b, struct rs_op *op)
 {
         if (op->kind == RS_OP_POLL)
-                return foreign_submit(epoll_of(b), op);
+                return foreign_submit(ep_of(b), op);
         struct file *f = file_of(op->file);
         int d = direction(op), rc = 0;
         assert(!f->pending[d]);
@@ -344,7 +344,7 @@ static bool ep_cancel(struct rs_backend *b, struct rs_op *op)
         if (op->state != RS_OP_PENDING)
                 return false;
         if (op->kind == RS_OP_POLL)
-                foreign_cancel(epoll_of(b), op);
+                foreign_cancel(ep_of(b), op);
         else
                 file_of(op->file)->pending[direction(op)] = NULL;
         op->state = RS_OP_IDLE;
@@ -366,7 +366,7 @@ static void wake_event(struct epoll *e)
 
 static void ep_wake(struct rs_backend *b)
 {
-        struct epoll *e = epoll_of(b);
+        struct epoll *e = ep_of(b);
         uint64_t one = 1;
 
         if (!atomic_exchange(&e->woken, true))
@@ -385,7 +385,7 @@ static int64_t timeout_until(const struct epoll *e, int64_t deadline)
 
 static int ep_wait(struct rs_backend *b, int64_t deadline)
 {
-        struct epoll *e = epoll_of(b);
+        struct epoll *e = ep_of(b);
         int n = rs_sys_epoll_wait(e->epfd, e->events, EVENTS_MAX, timeout_until(e, deadline));
 
         for (int i = 0; i < n; i++) {
@@ -426,7 +426,7 @@ static int ep_tcp_socket(struct rs_backend *b, int family, struct rs_file **ret_
                 rs_sys_close(fd);
                 return rc;
         }
-        return file_adopt(epoll_of(b), fd, ret_file);
+        return file_adopt(ep_of(b), fd, ret_file);
 }
 
 /* Accepted sockets inherit TCP_NODELAY. The wildcard of IPv6 takes IPv4 too. */
@@ -457,7 +457,7 @@ static int ep_tcp_listen(struct rs_backend *b, const resha_addr *addr, int backl
                 rs_sys_close(fd);
                 return rc;
         }
-        return file_adopt(epoll_of(b), fd, ret_file);
+        return file_adopt(ep_of(b), fd, ret_file);
 }
 
 /* An IPv4 address in the clothes of IPv6, as a wildcard listener has it, is shown as what it is. */
@@ -501,7 +501,7 @@ static void ep_file_close(struct rs_file *file)
 
         assert(!f->pending[READING] && !f->pending[WRITING]);
         if (f->registered)
-                (void)rs_sys_epoll_ctl(epoll_of(file->backend)->epfd, EPOLL_CTL_DEL, file->fd, NULL);
+                (void)rs_sys_epoll_ctl(ep_of(file->backend)->epfd, EPOLL_CTL_DEL, file->fd, NULL);
         rs_sys_close(file->fd);
         resha_free(f);
 }
@@ -510,7 +510,7 @@ static void ep_file_close(struct rs_file *file)
 
 static void ep_destroy(struct rs_backend *b)
 {
-        struct epoll *e = epoll_of(b);
+        struct epoll *e = ep_of(b);
 
         if (e->wakefd >= 0)
                 rs_sys_close(e->wakefd);
@@ -521,7 +521,7 @@ static void ep_destroy(struct rs_backend *b)
         resha_free(e);
 }
 
-static const struct rs_backend_ops epoll_ops = {
+static const struct rs_backend_ops ep_ops = {
         .name = "epoll",
         .now = ep_now,
         .random = ep_random,
@@ -537,7 +537,7 @@ static const struct rs_backend_ops epoll_ops = {
         .destroy = ep_destroy,
 };
 
-static int epoll_open(struct epoll *e)
+static int ep_open(struct epoll *e)
 {
         struct epoll_event event = { .events = EPOLLIN }; /* level-triggered: every wake() is seen */
         int rc = rs_sys_random(&e->luck);
@@ -559,9 +559,9 @@ int rs_epoll_new(struct rs_backend **ret_backend)
 
         if (!e)
                 return -ENOMEM;
-        e->base.ops = &epoll_ops;
+        e->base.ops = &ep_ops;
         e->epfd = e->wakefd = -1;
-        int rc = epoll_open(e);
+        int rc = ep_open(e);
         if (rc < 0) {
                 ep_destroy(&e->base);
                 return rc;
