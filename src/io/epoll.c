@@ -10,8 +10,8 @@
  *
  * Every arrival makes a new event, so nothing is lost between a try and the next wait. A short read says that the
  * buffer is empty and saves the read that would only say EAGAIN; but not once the peer has ended or broken the
- * connection, and not where urgent data have made a mark that every read stops at: those are seen as RDHUP, HUP, ERR and
- * PRI, and stick. ERR and HUP wake both directions. What an event means the system call says, never the mask.
+ * connection, and not where urgent data have made a mark that every read stops at: those are seen as RDHUP, HUP, ERR
+ * and PRI, and stick. ERR and HUP wake both directions. What an event means the system call says, never the mask.
  *
  * Foreign descriptors (RS_OP_POLL). One-shot: armed by each operation, disarmed by its event, taken out by a cancel. An
  * entry in a table by number holds who waits. The owner may close the descriptor and another may get its number: then

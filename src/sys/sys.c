@@ -181,12 +181,22 @@ int rs_sys_processors(void)
         return n > 0 && n < INT_MAX ? (int)n : 1;
 }
 
-int rs_sys_sigaction(int sig, void (*handler)(int), struct sigaction *old)
+int rs_sys_signal_get(int sig, struct sigaction *old)
+{
+        return (int)CALL(RS_SYS_SIGACTION, sigaction(sig, NULL, old));
+}
+
+int rs_sys_signal_catch(int sig, void (*handler)(int), struct sigaction *old)
 {
         struct sigaction ours = { .sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK };
 
         sigfillset(&ours.sa_mask);
-        return (int)CALL(RS_SYS_SIGACTION, handler ? sigaction(sig, &ours, old) : sigaction(sig, old, NULL));
+        return (int)CALL(RS_SYS_SIGACTION, sigaction(sig, &ours, old));
+}
+
+void rs_sys_signal_put(int sig, const struct sigaction *old)
+{
+        (void)sigaction(sig, old, NULL);
 }
 
 void rs_sys_signal_default(int sig)

@@ -76,8 +76,11 @@ int rs_sys_random(uint64_t *ret_value);
 int64_t rs_sys_now(void);    /* CLOCK_MONOTONIC, ns */
 int rs_sys_processors(void); /* that this thread may run on; at least 1 */
 
-/* handler NULL: puts *old back. Otherwise *old is written. */
-int rs_sys_sigaction(int sig, void (*handler)(int), struct sigaction *old);
+/* How a signal is handled: asked; set to a handler (during which all signals are blocked), *old being what was there;
+ * and that put back. */
+int rs_sys_signal_get(int sig, struct sigaction *old);
+int rs_sys_signal_catch(int sig, void (*handler)(int), struct sigaction *old);
+void rs_sys_signal_put(int sig, const struct sigaction *old);
 void rs_sys_signal_default(int sig); /* async-signal-safe */
 void rs_sys_raise(int sig);          /* async-signal-safe */
 int rs_sys_pid(void);                /* async-signal-safe */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The crew behind thread pools and name look-ups.
  *
- * A thread is started when there is more in the queue than idle threads, not when the queue is merely not empty: a thread
- * that was just called to one work counts as idle until it has taken it, and must not be counted on for a second one. A
- * busy thread is never signalled; it looks at the queue anyway.
+ * A thread is started when there is more in the queue than idle threads, not when the queue is merely not empty: a
+ * thread that was just called to one work counts as idle until it has taken it, and must not be counted on for a
+ * second one. A busy thread is never signalled; it looks at the queue anyway.
  *
  * Threads can be joined by one that goes after them: who leaves puts itself in the place of the last one that left, and
  * joins that one, which has nothing to do but return. So at most one is ever left over, for rest() to join. */

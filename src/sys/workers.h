@@ -48,7 +48,8 @@ int rs_workers_add(struct rs_workers *c, struct rs_work *w);
 bool rs_workers_remove(struct rs_workers *c, struct rs_work *w);
 
 /* Sends the threads home and joins them, for `all` also those that are in a work: so that must be about to end. Those
- * that stay follow when their work is done. rs_workers_add() starts anew and ends the waiting here. [not on a thread of the crew] */
+ * that stay follow when their work is done. rs_workers_add() starts anew and ends the waiting here. [not on a thread
+ * of the crew] */
 void rs_workers_rest(struct rs_workers *c, bool all);
 
 #endif
