@@ -38,7 +38,10 @@ void test_register(struct test *t);
 
 #define TASK(n) \
         static int task_##n(void *unused); \
-        TEST(n) { RUN(task_##n, NULL); } \
+        TEST(n) \
+        { \
+                RUN(task_##n, NULL); \
+        } \
         static int task_##n(__attribute__((unused)) void *unused)
 
 /* fn(arg) as main task on the backend under test; its failure is the test's. */
@@ -62,7 +65,8 @@ void test_skip(const char *why) __attribute__((noreturn));
                         test_skip("needs the virtual clock"); \
         } while (0)
 
-/* What a test saw, in order: note("b%d", 1) appends a word, notes() gives all words since the last call, with a space between them. */
+/* What a test saw, in order: note("b%d", 1) appends a word, notes() gives all words since the last call, with a space
+ * between them. */
 void note(const char *format, ...) RESHA_PRINTF(1, 2);
 const char *notes(void);
 
