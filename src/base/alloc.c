@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The one place that calls the C library's allocator. While nobody watches, each call costs one predictable branch more. */
+/* The one place that calls the C library's allocator. While nobody watches, each call costs one predictable branch
+ * more. */
 
 #include "base/alloc.h"
 

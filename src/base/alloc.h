@@ -15,7 +15,8 @@ void rs_alloc_watch(bool on);
 /* Blocks allocated and not freed while watched. */
 int64_t rs_alloc_live(void);
 
-/* The n-th allocation from now on fails (1: the next), and those after it too if `forever`; 0: none. Implies watching. */
+/* The n-th allocation from now on fails (1: the next), and those after it too if `forever`; 0: none. Implies watching.
+ * */
 void rs_alloc_fail_after(int64_t n, bool forever);
 
 /* How many allocations were made to fail. */

@@ -13,7 +13,10 @@ struct entry {
         const char *name, *text;
 };
 
-#define ENTRY(name, text) { name, #name, text }
+#define ENTRY(name, text) \
+        { \
+                name, #name, text \
+        }
 
 static const struct entry own[] = {
         ENTRY(RESHA_HTTP_EURL, "not an absolute http:// or https:// URL"),

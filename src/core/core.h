@@ -62,16 +62,17 @@ enum { RS_RECORDS_MAX = 4 };
 /* ---- scopes and groups: the inside of resha_scope, resha_group ---- */
 
 struct rs_scope {
-        struct rs_scope *parent; /* the next one out: of the same task, or the group's that owns the task; NULL: the run */
-        struct rs_scope *inner;  /* the next one in, of the same task */
-        struct rs_task *task;    /* whose frame it lies in; NULL: not begun, or ended */
-        struct rs_timer timer;   /* active while a deadline is set */
-        const char *why;         /* no-suspend regions */
-        int begin_code;          /* what begin could not do */
-        bool requested;          /* cancelled here: by call, deadline, failure of a child or end of a background group */
-        bool effective;          /* requested, or something outside that is visible is */
+        struct rs_scope
+                *parent; /* the next one out: of the same task, or the group's that owns the task; NULL: the run */
+        struct rs_scope *inner; /* the next one in, of the same task */
+        struct rs_task *task;   /* whose frame it lies in; NULL: not begun, or ended */
+        struct rs_timer timer;  /* active while a deadline is set */
+        const char *why;        /* no-suspend regions */
+        int begin_code;         /* what begin could not do */
+        bool requested;         /* cancelled here: by call, deadline, failure of a child or end of a background group */
+        bool effective;         /* requested, or something outside that is visible is */
         bool shield;
-        bool expired;      /* the deadline passed while it was open */
+        bool expired;       /* the deadline passed while it was open */
         bool ended_expired; /* its end gave -ETIME on its own account */
         bool is_group;
         bool nosuspend;
@@ -110,12 +111,12 @@ enum rs_attention { RS_CANCELLED = 1, RS_NOSUSPEND = 2 };
 
 struct rs_task {
         struct rs_task *ready_next;
-        void *sp;               /* while it does not run; NULL before its first run */
-        struct rs_wait *wait;   /* while parked and not yet woken */
-        uint8_t attention;      /* rs_attention: looked at by every call that may wait */
-        bool cancel_requested;  /* by resha_task_cancel(), or Ctrl-C on the main task */
-        bool named;             /* name is a copy of its own */
-        bool owns_arg;          /* arg is a copy */
+        void *sp;              /* while it does not run; NULL before its first run */
+        struct rs_wait *wait;  /* while parked and not yet woken */
+        uint8_t attention;     /* rs_attention: looked at by every call that may wait */
+        bool cancel_requested; /* by resha_task_cancel(), or Ctrl-C on the main task */
+        bool named;            /* name is a copy of its own */
+        bool owns_arg;         /* arg is a copy */
         int saved_errno;
         struct rs_stack *stack; /* NULL before its first run */
         uint32_t id;            /* from 1, in order of spawn */
@@ -126,14 +127,14 @@ struct rs_task {
         uintptr_t frame_low;        /* address of the innermost own scope if on its stack, else UINTPTR_MAX */
         struct rs_group *group;     /* NULL: main task */
         struct rs_node sibling;
-        resha_task *handle;         /* the caller's, or NULL */
+        resha_task *handle; /* the caller's, or NULL */
         const char *name, *site;
-        int64_t started;            /* the loop's time at spawn */
+        int64_t started; /* the loop's time at spawn */
         struct rs_records records;
-        struct rs_record *escaped;  /* failure that a group or scope met while its block was left by return */
+        struct rs_record *escaped;   /* failure that a group or scope met while its block was left by return */
         struct rs_task *cancel_next; /* work list of a cancel */
-        uint32_t item, items;       /* gather, race */
-        uint32_t ignored;           /* waits in a row that said -ECANCELED */
+        uint32_t item, items;        /* gather, race */
+        uint32_t ignored;            /* waits in a row that said -ECANCELED */
 };
 
 /* ---- the loop ---- */
@@ -146,9 +147,10 @@ struct rs_context {
 
 enum { RS_BUDGET = 64 }; /* immediate completions before a call yields */
 
+/* Work at the end of a run, last in first out: fn runs on the main task, shielded, and may wait. */
 struct rs_cleanup {
         struct rs_node node;
-        void (*fn)(struct rs_cleanup *c); /* at the end of the run, last in first out, in the main task's place: may wait (shielded) */
+        void (*fn)(struct rs_cleanup *c);
 };
 
 struct rs_loop {
@@ -168,8 +170,8 @@ struct rs_loop {
         struct rs_record *record_free;
         struct rs_list cleanups;
         struct rs_task *main_task;
-        size_t tasks;        /* alive */
-        size_t jobs;         /* thread jobs and look-ups under way: something outside can wake us */
+        size_t tasks; /* alive */
+        size_t jobs;  /* thread jobs and look-ups under way: something outside can wake us */
         uint32_t next_id;
         bool simulated, strict, shuffle;
         bool finished;   /* the main task has ended */
@@ -178,7 +180,7 @@ struct rs_loop {
         struct rs_timer grace;
         int main_result;
         void (*on_wake)(struct rs_loop *l); /* after rs_inbox_wake(): the signal dispatcher's */
-        struct rs_inbox *inbox; /* what other threads post; counted, outlives the loop */
+        struct rs_inbox *inbox;             /* what other threads post; counted, outlives the loop */
         resha_run_opts opts;
         uint64_t reports, switches, polls, ignored_cancels;
         struct rs_context native; /* of the loop itself, for the sanitizers */
@@ -260,8 +262,8 @@ void rs_error_give(struct rs_loop *l, const resha_error *e);
 void rs_records_free(struct rs_loop *l, struct rs_records *records);
 const resha_error *rs_records_find(const struct rs_records *records, int code);
 
-void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format, ...)
-        RESHA_PRINTF(5, 6);
+void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format,
+               ...) RESHA_PRINTF(5, 6);
 
 /* Timers outside of scopes: fire() runs on the loop, outside of tasks; it may wake. */
 static inline void rs_timer_set(struct rs_loop *l, struct rs_timer *t, int64_t deadline)
@@ -298,12 +300,13 @@ void rs_task_cancel(struct rs_loop *l, struct rs_task *t);
 /* ---- between the files of core ---- */
 
 /* Tasks in the ready queue or waiting are `alive`; freed ones are in the loop's list, with fn NULL. */
-void rs_ready(struct rs_loop *l, struct rs_task *t);  /* at the end of the queue */
-void rs_yield(struct rs_loop *l);                     /* to the end of the queue; returns when its turn comes */
-void rs_run_ready(struct rs_loop *l);                 /* the loop gives the thread to tasks until it is time to poll */
+void rs_ready(struct rs_loop *l, struct rs_task *t); /* at the end of the queue */
+void rs_yield(struct rs_loop *l);                    /* to the end of the queue; returns when its turn comes */
+void rs_run_ready(struct rs_loop *l);                /* the loop gives the thread to tasks until it is time to poll */
 void rs_task_abort(const struct rs_task *t, const char *format, ...) RESHA_PRINTF(2, 3) __attribute__((noreturn, cold));
 
-void rs_slab_each(struct rs_loop *l, struct rs_node *slab, void (*fn)(struct rs_loop *l, struct rs_task *t)); /* alive ones */
+void rs_slab_each(struct rs_loop *l, struct rs_node *slab,
+                  void (*fn)(struct rs_loop *l, struct rs_task *t)); /* alive ones */
 void rs_task_report_waiting(struct rs_loop *l, struct rs_task *t);
 void rs_task_report_stuck(struct rs_loop *l, struct rs_task *t);
 void rs_loop_start_grace(struct rs_loop *l);
@@ -312,7 +315,8 @@ void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc); /* frees it */
 int rs_spawn(struct rs_loop *l, struct rs_group *g, resha_fn *fn, void *arg, const char *name, const char *site,
              struct rs_task **ret_task);
 /* Item `index` of `n` in g: waits for a place, spawns, numbers. */
-int rs_spawn_item(struct rs_group *g, resha_fn *fn, char *item, size_t index, size_t n, const char *name, const char *site);
+int rs_spawn_item(struct rs_group *g, resha_fn *fn, char *item, size_t index, size_t n, const char *name,
+                  const char *site);
 bool rs_reserved_zero(const uint64_t words[4]);
 bool rs_task_base_cancelled(const struct rs_task *t);
 
@@ -320,7 +324,7 @@ void rs_scope_open(struct rs_loop *l, struct rs_scope *s);
 void rs_scope_close(struct rs_loop *l, struct rs_scope *s); /* inner ones first */
 bool rs_scope_outside_cancelled(const struct rs_scope *s);
 void rs_scope_request(struct rs_loop *l, struct rs_scope *s);
-void rs_task_attend(struct rs_task *t);                     /* attention and frame_low from its innermost scope */
+void rs_task_attend(struct rs_task *t); /* attention and frame_low from its innermost scope */
 int rs_attribute(struct rs_loop *l, struct rs_task *t, int rc, bool cancelled_outside);
 void rs_escape(struct rs_loop *l, struct rs_task *t, struct rs_record *r);
 

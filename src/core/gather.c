@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gather: a group and a loop, as a user could write it. What it has of its own is a look at each child that ends, and the numbers of the
- * items. */
+/* gather: a group and a loop, as a user could write it. What it has of its own is a look at each child that ends, and
+ * the numbers of the items. */
 
 #include "core/core.h"
 
@@ -32,7 +32,8 @@ static void gather_not_started(const resha_gather_opts *o, size_t from, size_t n
                 if (o->ret_status)
                         o->ret_status[i] = -ECANCELED;
                 if (o->ret_errors)
-                        o->ret_errors[i] = (resha_error){ .code = -ECANCELED, .text = "cancelled before it was started" };
+                        o->ret_errors[i] =
+                                (resha_error){ .code = -ECANCELED, .text = "cancelled before it was started" };
         }
 }
 
@@ -43,7 +44,7 @@ bool rs_reserved_zero(const uint64_t words[4])
 
 /* One item in the group g: waits for a place, spawns, numbers. */
 int rs_spawn_item(struct rs_group *g, resha_fn *fn, char *item, size_t index, size_t n, const char *name,
-                      const char *site)
+                  const char *site)
 {
         struct rs_task *t;
         int rc = resha_spawn_at((resha_group *)(void *)g, fn, item, name, site);

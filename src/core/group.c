@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups: scopes that own tasks.
  *
- * The result of a group, in this order: the first failure, of a child or the body; -ECANCELED, if something outside is cancelled and that
- * has stopped the body or a child; 0, if the group's own cancel stopped the body; else what the body gave.
+ * The result of a group, in this order: the first failure, of a child or the body; -ECANCELED, if something outside is
+ * cancelled and that has stopped the body or a child; 0, if the group's own cancel stopped the body; else what the body
+ * gave.
  *
- * A limit is a number of places. A child that ends hands its place to the first spawner that waits, who gives it to the child it then
- * starts: nobody overtakes. */
+ * A limit is a number of places. A child that ends hands its place to the first spawner that waits, who gives it to the
+ * child it then starts: nobody overtakes. */
 
 #include <string.h>
 
@@ -161,8 +162,8 @@ int resha_group_end(resha_group *group, int rc)
         return rs_group_close(l, g, rc);
 }
 
-/* The block was left by return. Whether with an error is not known: the children are cancelled, and a failure is kept for the boundary that
- * sees the result. */
+/* The block was left by return. Whether with an error is not known: the children are cancelled, and a failure is kept
+ * for the boundary that sees the result. */
 void resha_group_leave(resha_group *group)
 {
         struct rs_group *g = rs_group_of(group);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* What other threads bring to a loop.
  *
- * A loop that runs looks at its inbox at each visit; only one that sleeps must be woken, once. `sleeping` says so, under the same lock as the
- * list, so that no wake-up is lost between the last look and the sleep. Senders may outlive the loop: the inbox is counted, and closed
- * when the loop ends. */
-
-#include <pthread.h>
+ * A loop that runs looks at its inbox at each visit; only one that sleeps must be woken, once. `sleeping` says so,
+ * under the same lock as the list, so that no wake-up is lost between the last look and the sleep. Senders may outlive
+ * the loop: the inbox is counted, and closed when the loop ends. */
 
 #include "base/alloc.h"
 #include "core/core.h"
+#include "sys/thread.h"
 
 struct rs_inbox {
-        pthread_mutex_t lock;
+        struct rs_lock lock;
         struct rs_post *first, **last;
         struct rs_backend *backend; /* NULL: the loop has ended */
         unsigned refs;
@@ -25,7 +24,7 @@ struct rs_inbox *rs_inbox_new(struct rs_backend *b)
 
         if (!i)
                 return NULL;
-        pthread_mutex_init(&i->lock, NULL);
+        i->lock = (struct rs_lock)RS_LOCK_INIT;
         i->last = &i->first;
         i->backend = b;
         i->refs = 1;
@@ -42,14 +41,13 @@ void rs_inbox_unref(struct rs_inbox *i)
 {
         if (__atomic_sub_fetch(&i->refs, 1, __ATOMIC_ACQ_REL) > 0)
                 return;
-        pthread_mutex_destroy(&i->lock);
         resha_free(i);
 }
 
 void rs_inbox_post(struct rs_inbox *i, struct rs_post *p)
 {
         p->next = NULL;
-        pthread_mutex_lock(&i->lock);
+        rs_lock(&i->lock);
         bool open = i->backend != NULL;
         if (open) {
                 *i->last = p;
@@ -58,7 +56,7 @@ void rs_inbox_post(struct rs_inbox *i, struct rs_post *p)
                         i->backend->ops->wake(i->backend);
                 i->sleeping = false;
         }
-        pthread_mutex_unlock(&i->lock);
+        rs_unlock(&i->lock);
         if (!open && p->lost)
                 p->lost(p);
 }
@@ -71,29 +69,29 @@ void rs_inbox_wake(struct rs_inbox *i)
 
 bool rs_inbox_sleep(struct rs_inbox *i)
 {
-        pthread_mutex_lock(&i->lock);
+        rs_lock(&i->lock);
         bool empty = !i->first && !__atomic_load_n(&i->woken, __ATOMIC_SEQ_CST);
         i->sleeping = empty;
-        pthread_mutex_unlock(&i->lock);
+        rs_unlock(&i->lock);
         return empty;
 }
 
 void rs_inbox_awake(struct rs_inbox *i)
 {
-        pthread_mutex_lock(&i->lock);
+        rs_lock(&i->lock);
         i->sleeping = false;
-        pthread_mutex_unlock(&i->lock);
+        rs_unlock(&i->lock);
 }
 
 static struct rs_post *take_all(struct rs_inbox *i, bool close)
 {
-        pthread_mutex_lock(&i->lock);
+        rs_lock(&i->lock);
         struct rs_post *first = i->first;
         i->first = NULL;
         i->last = &i->first;
         if (close)
                 i->backend = NULL;
-        pthread_mutex_unlock(&i->lock);
+        rs_unlock(&i->lock);
         return first;
 }
 
@@ -101,8 +99,8 @@ bool rs_inbox_drain(struct rs_loop *l)
 {
         struct rs_inbox *i = l->inbox;
 
-        if (RS_UNLIKELY(__atomic_load_n(&i->woken, __ATOMIC_RELAXED)) && __atomic_exchange_n(&i->woken, 0, __ATOMIC_SEQ_CST) &&
-            l->on_wake)
+        if (RS_UNLIKELY(__atomic_load_n(&i->woken, __ATOMIC_RELAXED)) &&
+            __atomic_exchange_n(&i->woken, 0, __ATOMIC_SEQ_CST) && l->on_wake)
                 l->on_wake(l);
         if (RS_LIKELY(!__atomic_load_n(&i->first, __ATOMIC_RELAXED)))
                 return false;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The loop: one visit looks at inbox, clock and backend and makes tasks ready; then tasks run until nobody is ready or it is time to look again.
+/* The loop: one visit looks at inbox, clock and backend and makes tasks ready; then tasks run until nobody is ready or
+ * it is time to look again.
  *
  *     visit:  inbox -> timers -> wait(deadline) -> completions -> timers -> inbox
  *
  * Nothing in here calls upwards: a completion wakes the wait that lies behind its op, a timer its own function. */
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "core/core.h"
 #include "sys/sanitize.h"
+#include "sys/thread.h"
 
 /* ---- reports ---- */
 
-void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format, ...)
+void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format,
+               ...)
 {
         char text[256];
         va_list args;
@@ -26,11 +28,9 @@ void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const s
         va_start(args, format);
         vsnprintf(text, sizeof text, format, args);
         va_end(args);
-        resha_report r = { .kind = kind,
-                           .code = code,
-                           .task = t ? t->name : NULL,
-                           .spawned_at = t ? t->site : NULL,
-                           .text = text };
+        resha_report r = {
+                .kind = kind, .code = code, .task = t ? t->name : NULL, .spawned_at = t ? t->site : NULL, .text = text
+        };
         l->opts.report(&r, l->opts.report_arg);
 }
 
@@ -60,8 +60,8 @@ static void take_completions(struct rs_loop *l)
         }
 }
 
-/* Nobody is ready, no timer runs, nothing is under way outside: without help nobody will ever run again. The main task is cancelled; should
- * that not help either, what is left is abandoned. */
+/* Nobody is ready, no timer runs, nothing is under way outside: without help nobody will ever run again. The main task
+ * is cancelled; should that not help either, what is left is abandoned. */
 static void deadlock(struct rs_loop *l)
 {
         if (l->deadlocked) {
@@ -92,7 +92,8 @@ static void wait_for_world(struct rs_loop *l)
                 rs_inbox_awake(l->inbox);
         l->polls++;
         if (rc < 0) {
-                rs_report(l, RESHA_REPORT_FALLBACK, rc, NULL, "the %s backend failed: %s", l->backend->ops->name, resha_strerror(rc));
+                rs_report(l, RESHA_REPORT_FALLBACK, rc, NULL, "the %s backend failed: %s", l->backend->ops->name,
+                          resha_strerror(rc));
                 rs_task_cancel(l, l->main_task);
         }
         take_completions(l);
@@ -150,19 +151,6 @@ void rs_cleanup_remove(struct rs_loop *l, struct rs_cleanup *c)
         rs_list_remove(&l->cleanups, &c->node);
 }
 
-static void native_bounds(struct rs_loop *l)
-{
-        pthread_attr_t attr;
-        void *bottom = NULL;
-
-        if (pthread_getattr_np(pthread_self(), &attr) == 0) {
-                pthread_attr_getstack(&attr, &bottom, &l->native.size);
-                pthread_attr_destroy(&attr);
-        }
-        l->native.bottom = bottom;
-        l->native.tsan_fiber = rs_tsan_current();
-}
-
 int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backend *backend)
 {
         *l = (struct rs_loop){ .backend = backend, .opts = *opts, .strict = opts->strict };
@@ -175,7 +163,8 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
                 rs_inbox_unref(l->inbox);
                 return rc;
         }
-        native_bounds(l);
+        rs_thread_stack(&l->native.bottom, &l->native.size);
+        l->native.tsan_fiber = rs_tsan_current();
         l->now = rs_now(l);
         return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A task's operation of the backend: submitted, waited for, cancelled. The op and this wait lie on the task's stack until the backend has let
- * go of them. */
+/* A task's operation of the backend: submitted, waited for, cancelled. The op and this wait lie on the task's stack
+ * until the backend has let go of them. */
 
 #include "core/core.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Error records of tasks: one for each code, the latest RS_RECORDS_MAX codes. A record stays until its code is set again or pushed out, so
- * what happens after a failure, in clean-ups and shields, does not overwrite it. */
+/* Error records of tasks: one for each code, the latest RS_RECORDS_MAX codes. A record stays until its code is set
+ * again or pushed out, so what happens after a failure, in clean-ups and shields, does not overwrite it. */
 
 #include <stdarg.h>
 #include <stdio.h>

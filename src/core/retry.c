@@ -28,10 +28,8 @@ static bool transient(int rc)
         case RESHA_HTTP_ETOTAL:
         case RESHA_HTTP_ECONNECT_TIMEOUT:
         case RESHA_HTTP_EREAD_TIMEOUT:
-        case RESHA_HTTP_ETRUNCATED:
-                return true;
-        default:
-                return false;
+        case RESHA_HTTP_ETRUNCATED: return true;
+        default: return false;
         }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing to the event ring. Strings that are not static are copied, cut, since a task is gone when the ring is read. */
+/* Writing to the event ring. Strings that are not static are copied, cut, since a task is gone when the ring is read.
+ * */
 
 #include <stdio.h>
 #include <string.h>

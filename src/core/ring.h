@@ -19,11 +19,11 @@ enum rs_event_kind {
 };
 
 struct rs_event {
-        int64_t at; /* ns of the loop's clock */
+        int64_t at;    /* ns of the loop's clock */
         uint32_t task; /* id */
         uint16_t kind;
         int16_t code;
-        uint32_t parent; /* SPAWN: the spawner's id */
+        uint32_t parent;         /* SPAWN: the spawner's id */
         const char *name, *site; /* SPAWN, NAME: static; PARK: name is what it waits for */
         char label[24];          /* SPAWN: see ring.c; NAME: the new name, cut */
 };

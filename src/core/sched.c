@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The scheduler: who runs, and how the thread goes from one to the next.
  *
- * Ready tasks stand in one queue, first in, first out. A task that parks gives the thread directly to the next one; the loop itself
- * runs only when nobody is ready, or when some 50 us have passed and it must look at clock and backend. That check costs a counter
- * on each switch and a time stamp on every RS_POLL_SWITCHES-th.
+ * Ready tasks stand in one queue, first in, first out. A task that parks gives the thread directly to the next one; the
+ * loop itself runs only when nobody is ready, or when some 50 us have passed and it must look at clock and backend.
+ * That check costs a counter on each switch and a time stamp on every RS_POLL_SWITCHES-th.
  *
- * A task has no stack before its first run. If a task has ended and the next one has not started, the stack goes from one to the other
- * without a switch: a batch of tasks that never wait runs on one warm stack.
+ * A task has no stack before its first run. If a task has ended and the next one has not started, the stack goes from
+ * one to the other without a switch: a batch of tasks that never wait runs on one warm stack.
  *
  * In the simulated world a seed other than 0 picks any of the ready ones. */
 
@@ -149,7 +149,8 @@ static void transfer_for_good(struct rs_loop *l, struct rs_task *to)
         __builtin_unreachable();
 }
 
-/* Runs on every task's stack: the task, and then those that take the stack over. Thread-local reads stay valid: tasks never migrate. */
+/* Runs on every task's stack: the task, and then those that take the stack over. Thread-local reads stay valid: tasks
+ * never migrate. */
 static void task_entry(void)
 {
         struct rs_loop *l = rs_loop_current;
@@ -232,7 +233,8 @@ void rs_task_abort(const struct rs_task *t, const char *format, ...)
 {
         va_list args;
 
-        fprintf(stderr, "resha: task \"%s\" spawned at %s: ", t && t->name ? t->name : "?", t && t->site ? t->site : "?");
+        fprintf(stderr, "resha: task \"%s\" spawned at %s: ", t && t->name ? t->name : "?",
+                t && t->site ? t->site : "?");
         va_start(args, format);
         vfprintf(stderr, format, args);
         va_end(args);
@@ -242,7 +244,9 @@ void rs_task_abort(const struct rs_task *t, const char *format, ...)
 
 void rs_frame_abort(struct rs_loop *l)
 {
-        rs_task_abort(l->current, "a function returned with its scope or group still open; declare it with RESHA_SCOPE or RESHA_GROUP");
+        rs_task_abort(
+                l->current,
+                "a function returned with its scope or group still open; declare it with RESHA_SCOPE or RESHA_GROUP");
 }
 
 static int refuse_suspend(struct rs_loop *l)
@@ -266,8 +270,8 @@ int rs_enter_slow(struct rs_loop *l)
                 return 0;
         l->ignored_cancels++;
         if (++t->ignored == RS_IGNORED_REPORT)
-                rs_report(l, RESHA_REPORT_IGNORED_CANCEL, -ECANCELED, t, "goes on although %d waits said that it is cancelled",
-                          RS_IGNORED_REPORT);
+                rs_report(l, RESHA_REPORT_IGNORED_CANCEL, -ECANCELED, t,
+                          "goes on although %d waits said that it is cancelled", RS_IGNORED_REPORT);
         rs_yield(l);
         return -ECANCELED;
 }

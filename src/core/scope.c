@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Scopes and cancellation.
  *
- * The scopes of a task form a chain, from the outermost to the innermost; a group is a scope of the task that opened it, and the chains of
- * its children hang from it. So scopes and tasks of a run form one tree. A scope is `effective` when it was cancelled itself, or its parent
- * is effective and it is no shield. That is pushed down when a scope is cancelled, so that a waiting call looks at one byte of its task.
+ * The scopes of a task form a chain, from the outermost to the innermost; a group is a scope of the task that opened
+ * it, and the chains of its children hang from it. So scopes and tasks of a run form one tree. A scope is `effective`
+ * when it was cancelled itself, or its parent is effective and it is no shield. That is pushed down when a scope is
+ * cancelled, so that a waiting call looks at one byte of its task.
  *
  * Invariants
- *  1. t->attention has RS_CANCELLED exactly if t's innermost scope is effective, or it has none of its own and what surrounds it is.
- *  2. Where a scope is effective, everything inside it up to the next shields is, too: a push stops where it finds that.
+ *  1. t->attention has RS_CANCELLED exactly if t's innermost scope is effective, or it has none of its own and what
+ *     surrounds it is.
+ *  2. Where a scope is effective, everything inside it up to the next shields is, too: a push stops where it finds
+ *     that.
  *  3. The push is a loop over a work list: a tree of a million tasks needs no stack. */
 
 #include "core/core.h"
@@ -57,7 +60,8 @@ void rs_scope_open(struct rs_loop *l, struct rs_scope *s)
         rs_task_attend(t);
 }
 
-/* Out of its task's chain. Inner ones that are still open belong to frames that were left by other ways than return: closed first. */
+/* Out of its task's chain. Inner ones that are still open belong to frames that were left by other ways than return:
+ * closed first. */
 void rs_scope_close(struct rs_loop *l, struct rs_scope *s)
 {
         struct rs_task *t = s->task;
@@ -155,8 +159,9 @@ void rs_escape(struct rs_loop *l, struct rs_task *t, struct rs_record *r)
         t->escaped = r;
 }
 
-/* -ECANCELED that arrives where nothing is cancelled is not a cancel: it takes the place of the failure that caused it. Any other result
- * shows that nobody passed that failure on: a lost one, unless it passed a deadline that the body beat. */
+/* -ECANCELED that arrives where nothing is cancelled is not a cancel: it takes the place of the failure that caused it.
+ * Any other result shows that nobody passed that failure on: a lost one, unless it passed a deadline that the body
+ * beat. */
 int rs_attribute(struct rs_loop *l, struct rs_task *t, int rc, bool cancelled_outside)
 {
         struct rs_record *r = t->escaped;

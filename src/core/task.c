@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks: making, ending, handles.
  *
- *     rs_task_new() -- queued --> first run (sched.c binds a stack) -- fn returns --> rs_task_end(): told to handle and group, freed
+ *     rs_task_new() -- queued --> first run, when sched.c binds a stack -- fn returns --> rs_task_end(): handle and group
+ *     are told, the struct is freed
  *
- * The structs come from slabs of the loop and go back at once when a task has ended: what may be looked at later is in the handle, which is
- * the caller's. */
+ * The structs come from slabs of the loop and go back at once when a task has ended: what may be looked at later is in
+ * the handle, which is the caller's. */
 
 #include <string.h>
 
@@ -71,12 +72,14 @@ void rs_slab_each(struct rs_loop *l, struct rs_node *slab, void (*fn)(struct rs_
 
 void rs_task_report_waiting(struct rs_loop *l, struct rs_task *t)
 {
-        rs_report(l, RESHA_REPORT_DEADLOCK, -EDEADLK, t, "nothing can wake it: waits for %s", t->wait ? t->wait->what : "its turn");
+        rs_report(l, RESHA_REPORT_DEADLOCK, -EDEADLK, t, "nothing can wake it: waits for %s",
+                  t->wait ? t->wait->what : "its turn");
 }
 
 void rs_task_report_stuck(struct rs_loop *l, struct rs_task *t)
 {
-        rs_report(l, RESHA_REPORT_STUCK, -ETIME, t, "has not ended within the grace: waits for %s; its memory is leaked",
+        rs_report(l, RESHA_REPORT_STUCK, -ETIME, t,
+                  "has not ended within the grace: waits for %s; its memory is leaked",
                   t->wait ? t->wait->what : "its turn");
 }
 
@@ -129,9 +132,12 @@ static int no_stack(struct rs_loop *l, struct rs_group *g, int rc)
         resha_error e = { .code = rc };
 
         if (rc == -EAGAIN)
-                resha_fail_at(rc, NULL,
-                              "no stack for one more task beside %zu: %s; raise vm.max_map_count (sysctl), or use Linux 6.13 or later",
-                              l->tasks, l->stacks.light_guards ? "no address space" : "each stack's guard costs two mappings");
+                resha_fail_at(
+                        rc, NULL,
+                        "no stack for one more task beside %zu: %s; raise vm.max_map_count by sysctl, or use Linux "
+                              "6.13 or later",
+                        l->tasks,
+                        l->stacks.light_guards ? "no address space" : "each stack's guard costs two mappings");
         rs_error_describe(l, l->current, rc, &e);
         rs_group_fail(l, g, rc, &e);
         return rc;
@@ -170,7 +176,8 @@ static void spawner_cancel(struct rs_wait *w)
         rs_wake(w, -ECANCELED);
 }
 
-/* A place under the limit: it is counted in `running` for us by the child that ended, and given back here: the spawn counts it again. */
+/* A place under the limit: it is counted in `running` for us by the child that ended, and given back here: the spawn
+ * counts it again. */
 static int wait_for_place(struct rs_loop *l, struct rs_group *g)
 {
         struct rs_wait w = { .cancel = spawner_cancel, .what = "place in group", .object = g };

@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Time as tasks see it: now, sleep, ticker. A sleep lies on its task's stack: a timer and a wait. */
 
-#include <time.h>
-
 #include "core/core.h"
+#include "sys/sys.h"
 
 struct sleeper {
         struct rs_wait wait;
         struct rs_timer timer;
 };
 
-static int64_t monotonic(void)
-{
-        struct timespec ts;
-
-        clock_gettime(CLOCK_MONOTONIC, &ts);
-        return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 resha_instant resha_now(void)
 {
         struct rs_loop *l = rs_loop_current;
 
-        return (resha_instant){ l ? rs_now(l) : monotonic() };
+        return (resha_instant){ l ? rs_now(l) : rs_sys_now() };
 }
 
 resha_instant resha_after(resha_duration d)

@@ -9,8 +9,10 @@
  *
  *     IDLE --submit--> DONE                      it could be done at once: submit returns true, op->result is valid
  *     IDLE --submit--> PENDING --wait--> DONE    appended to backend->done by wait(); core drains that list
- *     PENDING --cancel--> IDLE                   cancel returns true: the backend has let go, op->result is -ECANCELED, no completion comes
- *     PENDING --cancel--> PENDING                cancel returns false: the one completion still comes (kernel owns the buffer)
+ *     PENDING --cancel--> IDLE                   cancel returns true: the backend has let go, op->result is -ECANCELED,
+ *                                                no completion comes
+ *     PENDING --cancel--> PENDING                cancel returns false: the one completion still comes (the kernel owns
+ *                                                the buffer)
  *
  * Each operation gets exactly one terminal result. An op lies on its caller's stack and is never allocated.
  * At most one pending operation of each direction (read-like: READ, ACCEPT; write-like: WRITE, CONNECT) on a file: core
@@ -39,7 +41,7 @@ enum rs_op_kind {
         RS_OP_WRITE,    /* some bytes of buf; never SIGPIPE */
         RS_OP_ACCEPT,   /* result 0 and ret_file */
         RS_OP_CONNECT,  /* to addr; result 0 */
-        RS_OP_POLL,     /* fd (foreign, not owned), events as poll(2); result: the ready mask; level-triggered, one shot */
+        RS_OP_POLL, /* fd (foreign, not owned), events as poll(2); result: the ready mask; level-triggered, one shot */
 };
 
 enum rs_op_state { RS_OP_IDLE, RS_OP_PENDING, RS_OP_DONE };

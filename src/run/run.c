@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A run: chooses the world, starts the loop, and ends all in order. The composition root: the one place that knows every layer. */
+/* A run: chooses the world, starts the loop, and ends all in order. The composition root: the one place that knows
+ * every layer. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -10,14 +11,8 @@
 #include "base/alloc.h"
 #include "core/core.h"
 #include "inspect/timeline.h"
-#if __has_include("os/signals.h")
+#include "sys/sys.h"
 #include "os/signals.h"
-#else
-#define rs_signals_sigint_install(l, fn) ((void)(fn), 0)
-#define rs_signals_end(l) ((void)(l))
-#define rs_signals_interrupted() false
-#define rs_epoll_new(b) rs_sim_new(0, b)
-#endif
 
 /* "epoll", "sim" or "sim:SEED"; NULL: the best. */
 static int backend_open(const char *name, struct rs_backend **ret_backend, bool *ret_shuffle)
@@ -57,8 +52,8 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
         if (env_true("RESHA_STRICT"))
                 ret->strict = true;
         if (!ret->threads) {
-                long n = sysconf(_SC_NPROCESSORS_ONLN);
-                ret->threads = n < 1 ? 5 : n > 28 ? 32 : (unsigned)n + 4;
+                int n = rs_sys_processors();
+                ret->threads = n > 28 ? 32 : (unsigned)n + 4;
         }
         return ret->threads > 256 ? -EINVAL : 0;
 }
@@ -77,10 +72,10 @@ static struct rs_ring *ring_new(void)
 
 static int run_loop(struct rs_loop *l, resha_fn *fn, void *arg)
 {
-        struct sigaction ignore = { .sa_handler = SIG_IGN }, old_pipe;
+        struct sigaction old_pipe;
         int64_t start = l->now;
 
-        sigaction(SIGPIPE, &ignore, &old_pipe);
+        (void)rs_sys_signal_catch(SIGPIPE, SIG_IGN, &old_pipe);
         rs_loop_current = l;
         int rc = l->simulated || l->opts.keep_sigint ? 0 : rs_signals_sigint_install(l, interrupted);
         if (rc == 0)
@@ -90,7 +85,7 @@ static int run_loop(struct rs_loop *l, resha_fn *fn, void *arg)
         rs_signals_end(l);
         rs_loop_done(l);
         rs_loop_current = NULL;
-        sigaction(SIGPIPE, &old_pipe, NULL);
+        rs_sys_signal_put(SIGPIPE, &old_pipe);
         return rc;
 }
 
@@ -137,7 +132,8 @@ static void print_report(const resha_report *r, void *arg)
                 return;
         fprintf(stderr, "resha: ");
         if (r->task)
-                fprintf(stderr, "task \"%s\"%s%s: ", r->task, r->spawned_at ? " from " : "", r->spawned_at ? r->spawned_at : "");
+                fprintf(stderr, "task \"%s\"%s%s: ", r->task, r->spawned_at ? " from " : "",
+                        r->spawned_at ? r->spawned_at : "");
         fprintf(stderr, "%s\n", r->text);
 }
 
@@ -151,11 +147,13 @@ static void print_failure(int rc, const resha_error *e)
                 fprintf(stderr, " (task %u of %u from %s, after %.1f s; ", e->item, e->items, e->spawned_at,
                         (double)e->after.ns / 1e9);
                 if (e->cancelled)
-                        fprintf(stderr, "%u %s cancelled)", e->cancelled, e->cancelled == 1 ? "other was" : "others were");
+                        fprintf(stderr, "%u %s cancelled)", e->cancelled,
+                                e->cancelled == 1 ? "other was" : "others were");
                 else
                         fputs("the others had finished)", stderr);
         } else if (e->spawned_at) {
-                fprintf(stderr, " (task %s from %s, after %.1f s)", e->task ? e->task : "?", e->spawned_at, (double)e->after.ns / 1e9);
+                fprintf(stderr, " (task %s from %s, after %.1f s)", e->task ? e->task : "?", e->spawned_at,
+                        (double)e->after.ns / 1e9);
         }
         fputc('\n', stderr);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The rate limiter: the generic cell rate algorithm (ITU-T I.371, annex A), by reservation. `free_at` is the instant from which the next start
- * would be evenly spaced; a start may come up to `slack` before it. Each caller takes the next instant and sleeps once: first come, first
- * served, without a line to keep. */
+/* The rate limiter: the generic cell rate algorithm (ITU-T I.371, annex A), by reservation. `free_at` is the instant
+ * from which the next start would be evenly spaced; a start may come up to `slack` before it. Each caller takes the
+ * next instant and sleeps once: first come, first served, without a line to keep. */
 
 #include "core/core.h"
 
@@ -28,8 +28,10 @@ int resha_limiter_init(resha_limiter *limiter, unsigned count, resha_duration pe
                 return -EINVAL;
         /* Rounded up: count + 1 starts never fit in one window. */
         int64_t interval = (per.ns + count - 1) / count;
-        *limiter_of(limiter) = (struct limiter){ .interval = interval, .slack = burst > 1 ? (int64_t)(burst - 1) * interval : 0,
-                                                 .free_at = INT64_MIN, .not_before = INT64_MIN };
+        *limiter_of(limiter) = (struct limiter){ .interval = interval,
+                                                 .slack = burst > 1 ? (int64_t)(burst - 1) * interval : 0,
+                                                 .free_at = INT64_MIN,
+                                                 .not_before = INT64_MIN };
         return 0;
 }
 

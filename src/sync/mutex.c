@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The mutex: an owner and a line of waiters. Unlock hands it to the first of them, so it is never free while somebody waits. */
+/* The mutex: an owner and a line of waiters. Unlock hands it to the first of them, so it is never free while somebody
+ * waits. */
 
 #include "core/core.h"
 

@@ -3,8 +3,9 @@
  *
  * Invariants
  *  1. Getters wait only while the ring is empty, putters only while it is full.
- *  2. Hand-over is direct: a put copies its item into the first getter's memory; a get that makes a place copies the first putter's item into
- *     the ring. Whoever is woken has nothing left to do, so nobody overtakes, and a cancel that comes after changes nothing. */
+ *  2. Hand-over is direct: a put copies its item into the first getter's memory; a get that makes a place copies the
+ *     first putter's item into the ring. Whoever is woken has nothing left to do, so nobody overtakes, and a cancel
+ *     that comes after changes nothing. */
 
 #include <string.h>
 
@@ -15,7 +16,7 @@ enum { ITEM_MAX = 65536 };
 
 struct resha_queue {
         size_t item_size, capacity;
-        size_t head, count; /* items, not bytes */
+        size_t head, count;              /* items, not bytes */
         struct rs_list getters, putters; /* of queue_wait.wait.node */
         resha_drop_fn *drop;
         bool shutdown;
@@ -130,7 +131,9 @@ static void queue_cancel(struct rs_wait *wait)
 
 static int stand_in_line(struct rs_loop *l, resha_queue *q, struct rs_list *line, void *item, const char *what)
 {
-        struct queue_wait w = { .wait = { .cancel = queue_cancel, .what = what, .object = q }, .line = line, .item = item };
+        struct queue_wait w = { .wait = { .cancel = queue_cancel, .what = what, .object = q },
+                                .line = line,
+                                .item = item };
 
         rs_list_push(line, &w.wait.node);
         return (int)rs_wait(l, &w.wait);

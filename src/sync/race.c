@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* race: a group whose first success cancels the rest. The body starts the items, with a pause between them if it is staggered, and looks at
- * each child that ends. */
+/* race: a group whose first success cancels the rest. The body starts the items, with a pause between them if it is
+ * staggered, and looks at each child that ends. */
 
 #include "core/core.h"
 

@@ -2,8 +2,8 @@
 #ifndef RS_SANITIZE_H
 #define RS_SANITIZE_H
 
-/* Tells AddressSanitizer, ThreadSanitizer and Valgrind of stacks and switches. Empty in other builds, but for Valgrind's few no-ops where a
- * stack is made. */
+/* Tells AddressSanitizer, ThreadSanitizer and Valgrind of stacks and switches. Empty in other builds, but for
+ * Valgrind's few no-ops where a stack is made. */
 
 #include <stddef.h>
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks of tasks.
  *
- * Address space comes in arenas, mappings of many slices; a slice is one stack, its lowest 64 KiB a guard. 64 and not 4 KiB,
- * because code that was built without stack probes jumps over a small guard with one large local and lands in the neighbour.
- * The guard is a marker in the page table where the kernel can do it (MADV_GUARD_INSTALL, Linux 6.13): no mapping is split, so
- * a million stacks work. Elsewhere mprotect() costs two mappings a stack and vm.max_map_count is the limit.
+ * Address space comes in arenas, mappings of many slices; a slice is one stack, its lowest 64 KiB a guard. 64 and not 4
+ * KiB, because code that was built without stack probes jumps over a small guard with one large local and lands in the
+ * neighbour. The guard is a marker in the page table where the kernel can do it (MADV_GUARD_INSTALL, Linux 6.13): no
+ * mapping is split, so a million stacks work. Elsewhere mprotect() costs two mappings a stack and vm.max_map_count is
+ * the limit.
  *
  * Invariants
- *  1. credit <= hot_count + fresh_count: a promise can always be kept. A promise is made at spawn, so that a spawn fails and not the
- *     start of a task; it is redeemed at the first run, by the stack that was used last: a batch of tasks that never wait shares one.
- *  2. With mprotect, guards are set when the promise is made: that is what can fail. With light guards they are set at the first use.
+ *  1. credit <= hot_count + fresh_count: a promise can always be kept. A promise is made at spawn, so that a spawn fails
+ *     and not the start of a task; it is redeemed at the first run, by the stack that was used last: a batch of tasks
+ *     that never wait shares one.
+ *  2. With mprotect, guards are set when the promise is made: that is what can fail. Light guards are set at first use.
  *  3. A stack in the hot list has its guard. Its header lies in its top page, which stays resident.
- *  4. Tops are coloured within the first half page: equal tops would share the same cache sets, and an offset over more than half a
- *     page would cost a second page for small tasks. */
+ *  4. Tops are coloured within the first half page: equal tops would share the same cache sets, and an offset over more
+ *     than half a page would cost a second page for small tasks. */
 
 #include "sys/stack.h"
 
@@ -59,7 +61,8 @@ static int guard_install(const struct rs_stacks *s, char *base)
 /* A mapping that takes part in no accounting and no huge pages: one touched page must cost one page. */
 static char *map_stacks(size_t size)
 {
-        char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+        char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1,
+                       0);
 
         if (p == MAP_FAILED)
                 return NULL;

@@ -17,7 +17,7 @@ struct rs_stack {
         void *tsan_fiber;
         void *asan_fake;
         unsigned valgrind_id;
-        uint32_t class;        /* 0: default size; 1: mapping of its own */
+        uint32_t class; /* 0: default size; 1: mapping of its own */
 };
 
 struct rs_arena {
@@ -28,15 +28,15 @@ struct rs_arena {
 };
 
 struct rs_stacks {
-        struct rs_stack *hot;   /* used before, last in first out */
-        struct rs_stack *doomed; /* own mappings to unmap once nobody runs on them */
+        struct rs_stack *hot;             /* used before, last in first out */
+        struct rs_stack *doomed;          /* own mappings to unmap once nobody runs on them */
         struct rs_arena *arenas, *newest; /* in order of their making */
         struct rs_arena *open;            /* the oldest with fresh slices; NULL: none */
         size_t hot_count, fresh_count;
-        size_t credit;      /* promised to tasks that have not run yet */
+        size_t credit;       /* promised to tasks that have not run yet */
         size_t slice, guard; /* bytes */
-        size_t made;        /* slices bound ever: the colour */
-        bool light_guards;  /* MADV_GUARD_INSTALL works */
+        size_t made;         /* slices bound ever: the colour */
+        bool light_guards;   /* MADV_GUARD_INSTALL works */
 };
 
 enum { RS_STACK_GUARD = 64 * 1024, RS_STACK_MIN = 128 * 1024, RS_STACK_DEFAULT = 256 * 1024 };

@@ -4,10 +4,12 @@
 
 /* The context switch, in assembly: switch_x86_64.S, switch_aarch64.S. */
 
-/* Saves the callee-saved state on the running stack, stores its stack pointer in *save, and goes on where `to` was saved. */
+/* Saves the callee-saved state on the running stack, stores its stack pointer in *save, and goes on where `to` was
+ * saved. */
 void rs_switch(void **save, void *to);
 
-/* A stack that begins with entry(), which must not return, when first switched to. top: 16-aligned. Result: for rs_switch(). */
+/* A stack that begins with entry(), which must not return, when first switched to. top: 16-aligned. Result: for
+ * rs_switch(). */
 void *rs_switch_prepare(void *top, void (*entry)(void));
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* AAPCS64: x19-x28, the frame pointer x29, the link register x30, sp, the low halves of v8-v15 and FPCR belong to the callee.
- * Frame of a parked task, from its saved sp:
+/* AAPCS64: x19-x28, the frame pointer x29, the link register x30, sp, the low halves of v8-v15 and FPCR belong to the
+ * callee. Frame of a parked task, from its saved sp:
  *
  *      0  x29 x30   16 x19 x20  32 x21 x22  48 x23 x24  64 x25 x26  80 x27 x28
  *     96  d8 d9    112 d10 d11 128 d12 d13 144 d14 d15 160 FPCR, 0
  *
- * Return addresses are not signed in here (the function is a leaf and keeps x30 raw), landing pads are there: BTI yes, PAC no. */
+ * Return addresses are not signed in here (the function is a leaf and keeps x30 raw), landing pads are there: BTI yes,
+ * PAC no. */
 
         .text
         .globl  rs_switch

@@ -6,10 +6,11 @@
  *      8  r15  16 r14  24 r13  32 r12  40 rbx  48 rbp
  *     56  where to go on
  *
- * It goes on by a ret: the processor's return stack then stays as deep as the calls are, and tasks that park in the same
- * place at the same depth, as most do, are predicted. A jump in its place leaves one entry too many, and every return after
- * it is mispredicted (25 ns a yield instead of 8, measured). MXCSR and control word are loaded only if they differ: loads of
- * them are slow. Shadow stacks are not switched, so the object is marked for indirect branch tracking only. */
+ * It goes on by a ret: the processor's return stack then stays as deep as the calls are, and tasks that park in the
+ * same place at the same depth, as most do, are predicted. A jump in its place leaves one entry too many, and every
+ * return after it is mispredicted (25 ns a yield instead of 8, measured). MXCSR and control word are loaded only if
+ * they differ: loads of them are slow. Shadow stacks are not switched, so the object is marked for indirect branch
+ * tracking only. */
 
         .text
         .globl  rs_switch

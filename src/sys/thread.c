@@ -79,3 +79,16 @@ struct rs_thread rs_thread_self(void)
 {
         return (struct rs_thread){ pthread_self() };
 }
+
+void rs_thread_stack(const void **ret_bottom, size_t *ret_size)
+{
+        pthread_attr_t attr;
+        void *bottom = NULL;
+
+        *ret_size = 0;
+        if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+                pthread_attr_getstack(&attr, &bottom, ret_size);
+                pthread_attr_destroy(&attr);
+        }
+        *ret_bottom = bottom;
+}

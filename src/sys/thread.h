@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct rs_lock {
@@ -41,5 +42,8 @@ void rs_cond_broadcast(struct rs_cond *c);
 int rs_thread_start(struct rs_thread *ret_thread, const char *name, void *(*fn)(void *arg), void *arg);
 void rs_thread_join(struct rs_thread t);
 struct rs_thread rs_thread_self(void);
+
+/* Where the running thread's own stack lies; size 0 if that is not known. */
+void rs_thread_stack(const void **ret_bottom, size_t *ret_size);
 
 #endif
