@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks: making, ending, handles.
  *
- *     rs_task_new() -- queued --> first run, when sched.c binds a stack -- fn returns --> rs_task_end(): handle and group
- *     are told, the struct is freed
+ *     rs_task_new() -- queued --> first run, when sched.c binds a stack -- fn returns --> rs_task_end(): handle and
+ *     group are told, the struct is freed
  *
  * The structs come from slabs of the loop and go back at once when a task has ended: what may be looked at later is in
  * the handle, which is the caller's. */
@@ -135,7 +135,7 @@ static int no_stack(struct rs_loop *l, struct rs_group *g, int rc)
                 resha_fail_at(
                         rc, NULL,
                         "no stack for one more task beside %zu: %s; raise vm.max_map_count by sysctl, or use Linux "
-                              "6.13 or later",
+                        "6.13 or later",
                         l->tasks,
                         l->stacks.light_guards ? "no address space" : "each stack's guard costs two mappings");
         rs_error_describe(l, l->current, rc, &e);

@@ -11,8 +11,8 @@
 #include "base/alloc.h"
 #include "core/core.h"
 #include "inspect/timeline.h"
-#include "sys/sys.h"
 #include "os/signals.h"
+#include "sys/sys.h"
 
 /* "epoll", "sim" or "sim:SEED"; NULL: the best. */
 static int backend_open(const char *name, struct rs_backend **ret_backend, bool *ret_shuffle)

@@ -8,7 +8,8 @@
  * the limit.
  *
  * Invariants
- *  1. credit <= hot_count + fresh_count: a promise can always be kept. A promise is made at spawn, so that a spawn fails
+ *  1. credit <= hot_count + fresh_count: a promise can always be kept. A promise is made at spawn, so that a spawn
+ *  fails
  *     and not the start of a task; it is redeemed at the first run, by the stack that was used last: a batch of tasks
  *     that never wait shares one.
  *  2. With mprotect, guards are set when the promise is made: that is what can fail. Light guards are set at first use.
