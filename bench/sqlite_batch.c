@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What does resha_sqlite_batch() cost beside the bare loop on SQLite?
  *
- * Both store BATCHES batches of ROWS rows of 10 columns (an item of a news site with its JSON text, some 500 bytes) in a
- * new file with the same settings: begin immediate; bind, step, reset for each row; commit. The bare loop binds from the
- * same array of values, on the thread that calls. They alternate; the ratio is that of the medians of processor time,
- * with the smallest and largest ratio of one round. One line of JSON. */
+ * Both store BATCHES batches of ROWS rows of 10 columns (an item of a news site with its JSON text, some 500 bytes) in
+ * a new file with the same settings: begin immediate; bind, step, reset for each row; commit. The bare loop binds from
+ * the same array of values, on the thread that calls. They alternate; the ratio is that of the medians of processor
+ * time, with the smallest and largest ratio of one round. One line of JSON. */
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -178,8 +178,10 @@ int main(void)
         resha_free(values);
         double bare_ms = median(a), ours_ms = median(b);
         qsort(ratio, ROUNDS, sizeof *ratio, by_value);
-        printf("{\"bench\": \"sqlite_batch\", \"rows\": %d, \"columns\": %d, \"rounds\": %d, \"bare_ms\": %.1f, \"ours_ms\":"
-               " %.1f, \"ratio\": %.3f, \"ratio_min\": %.3f, \"ratio_max\": %.3f}\n",
-               ROWS * BATCHES, COLUMNS, ROUNDS, bare_ms, ours_ms, ours_ms / bare_ms, ratio[0], ratio[ROUNDS - 1]);
+        printf("{\"bench\": \"sqlite_batch\", \"rows\": %d, \"columns\": %d, \"rounds\": %d, ", ROWS * BATCHES, COLUMNS,
+               ROUNDS);
+        printf("\"bare_ms\": %.1f, \"ours_ms\": %.1f, ", bare_ms, ours_ms);
+        printf("\"ratio\": %.3f, \"ratio_min\": %.3f, \"ratio_max\": %.3f}\n", ours_ms / bare_ms, ratio[0],
+               ratio[ROUNDS - 1]);
         return 0;
 }

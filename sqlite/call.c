@@ -43,14 +43,14 @@ static int settle(struct rs_sqlite_conn *conn, int rc)
 static int run_call(void *arg)
 {
         struct rs_sqlite_call *call = arg;
-        struct rs_sqlite_conn *conn = &call->db->writer;
+        struct rs_sqlite_conn *conn = call->conn;
 
         assert(!conn->call);
         conn->call = call;
-        atomic_fetch_add_explicit(&call->db->hops, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&conn->db->hops, 1, memory_order_relaxed);
         int rc = rs_sqlite_stopped(conn);
         if (rc < 0)
-                rc = rs_sqlite_refuse(call->db, rc, NULL, "the database is being closed");
+                rc = rs_sqlite_refuse(conn->db, rc, NULL, "the database is being closed");
         else
                 rc = settle(conn, call->run(conn, call));
         conn->call = NULL;
@@ -87,8 +87,10 @@ static void take_out(resha_sqlite *db, struct rs_sqlite_call *call)
                 resha_event_set(&db->left);
 }
 
-int rs_sqlite_hop(resha_sqlite *db, struct rs_sqlite_call *call)
+int rs_sqlite_hop(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 {
+        resha_sqlite *db = conn->db;
+
         if (!pthread_equal(db->owner, pthread_self()))
                 return resha_fail_at(-EPERM, NULL, "%s: the database belongs to another thread%s", db->shown,
                                      " (inside a transaction use resha_sqlite_tx_execute() and its like)");
@@ -96,7 +98,7 @@ int rs_sqlite_hop(resha_sqlite *db, struct rs_sqlite_call *call)
                 int rc = resha_checkpoint(); /* a cancel comes first, here as everywhere */
                 return rc < 0 ? rc : rs_sqlite_refuse(db, RESHA_SQLITE_ECLOSED, NULL, "the database is closed");
         }
-        call->db = db;
+        call->conn = conn;
         add(db, call);
         int rc = resha_pool_run(db->pool, run_call, call, &(resha_job_opts){ .interrupt = stop_call });
         take_out(db, call);

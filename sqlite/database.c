@@ -61,7 +61,7 @@ static int new_handle(const char *path, const resha_sqlite_opts *opts, resha_sql
                 return -ENOMEM;
         db->opts = *opts;
         db->owner = pthread_self();
-        db->writer.db = db;
+        db->writer.db = db->reader.db = db;
         db->path = path_of(path);
         if (!db->path) {
                 resha_free(db);
@@ -87,7 +87,8 @@ static void release(resha_sqlite *db)
 
 static int run_open(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 {
-        return rs_sqlite_conn_open(conn, call->db->opts.read_only);
+        (void)call;
+        return rs_sqlite_conn_open(conn, conn->db->opts.read_only);
 }
 
 int resha_sqlite_open(const char *path, const resha_sqlite_opts *given, resha_sqlite **ret_db)
@@ -106,7 +107,7 @@ int resha_sqlite_open(const char *path, const resha_sqlite_opts *given, resha_sq
         rc = new_handle(path, &opts, &db);
         if (rc < 0)
                 return rc;
-        rc = rs_sqlite_hop(db, &call);
+        rc = rs_sqlite_hop(&db->writer, &call);
         if (rc < 0) {
                 resha_sqlite_close(db);
                 return rc;
@@ -126,7 +127,10 @@ static void stop_calls(resha_sqlite *db)
 
 static int run_close(void *arg)
 {
-        rs_sqlite_conn_close(arg);
+        resha_sqlite *db = arg;
+
+        rs_sqlite_conn_close(&db->reader); /* first: the last one to close folds the WAL into the file */
+        rs_sqlite_conn_close(&db->writer);
         return 0;
 }
 
@@ -138,9 +142,10 @@ static void close_first(resha_sqlite *db)
                 ;
         if (db->calls) /* cannot wait here (a no-suspend region): better a leak than a handle that is taken away */
                 return;
+        rs_sqlite_cursors_detach(db);
         /* Without a thread, as when none can be started, it closes here: late is worse than slow. */
-        if (db->writer.handle && resha_pool_run(db->pool, run_close, &db->writer, NULL) < 0)
-                rs_sqlite_conn_close(&db->writer);
+        if (db->writer.handle && resha_pool_run(db->pool, run_close, db, NULL) < 0)
+                (void)run_close(db);
         resha_pool_free(db->pool);
         db->pool = NULL;
         resha_event_set(&db->closed);

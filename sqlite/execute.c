@@ -78,7 +78,7 @@ int rs_sqlite_run(struct rs_sqlite_conn *conn, const char *sql, const resha_valu
         if (rc < 0)
                 return rc;
         struct change_count count = count_begin(conn);
-        rc = rs_sqlite_bind(conn, s, values, n);
+        rc = rs_sqlite_bind(conn, s, values, n, SQLITE_STATIC);
         if (rc >= 0)
                 rc = run_statement(conn, s, NULL);
         rs_sqlite_statement_put(s);
@@ -131,7 +131,7 @@ int rs_sqlite_read(struct rs_sqlite_conn *conn, const char *sql, const resha_val
         if (rc < 0)
                 return rc;
         bool undo = !s->reads && s->columns > 0 && s->kind != RS_SQLITE_PRAGMA;
-        rc = rs_sqlite_bind(conn, s, values, n);
+        rc = rs_sqlite_bind(conn, s, values, n, SQLITE_STATIC);
         if (rc >= 0)
                 rc = undo ? collect_or_undo(conn, s, ret_rows) : collect(conn, s, ret_rows);
         rs_sqlite_statement_put(s);
@@ -161,7 +161,7 @@ int rs_sqlite_rows_run(struct rs_sqlite_conn *conn, const char *sql, const resha
                 return rc;
         struct change_count count = count_begin(conn);
         for (size_t r = 0; r < rows && rc >= 0; r++) {
-                rc = rs_sqlite_bind(conn, s, values + r * columns, columns);
+                rc = rs_sqlite_bind(conn, s, values + r * columns, columns, SQLITE_STATIC);
                 if (rc >= 0)
                         rc = run_row(conn, s, r + 1, rows);
                 count_step(&count, conn);
@@ -197,7 +197,7 @@ static int hop(resha_sqlite *db, struct statement_call *c)
 {
         int rc = rs_sqlite_check(db, c->sql, c->values, c->columns * c->rows);
 
-        return rc < 0 ? rc : rs_sqlite_hop(db, &c->call);
+        return rc < 0 ? rc : rs_sqlite_hop(&db->writer, &c->call);
 }
 
 static int run_execute(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)

@@ -60,7 +60,13 @@ int rs_sqlite_statement_get(struct rs_sqlite_conn *conn, const char *sql, struct
 /* Lets go of what it has read and of the values bound to it. */
 void rs_sqlite_statement_put(struct rs_sqlite_stmt *stmt);
 
-int rs_sqlite_bind(struct rs_sqlite_conn *conn, struct rs_sqlite_stmt *stmt, const resha_value *values, size_t n);
+/* A statement that is the caller's: finalize its handle and resha_free() it. */
+int rs_sqlite_statement_make(struct rs_sqlite_conn *conn, const char *sql, size_t length,
+                             struct rs_sqlite_stmt **ret_stmt);
+
+/* SQLITE_STATIC: the values stay until the statement is put. SQLITE_TRANSIENT: they are copied. */
+int rs_sqlite_bind(struct rs_sqlite_conn *conn, struct rs_sqlite_stmt *stmt, const resha_value *values, size_t n,
+                   sqlite3_destructor_type how);
 
 /* What the first word of `sql` says it is. */
 enum rs_sqlite_kind rs_sqlite_kind_of(const char *sql);
@@ -107,7 +113,7 @@ void rs_sqlite_watch(struct rs_sqlite_conn *conn, bool on);
 struct rs_sqlite_call {
         struct rs_sqlite_call *previous, *next; /* in db->calls, while the task waits */
         int (*run)(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call);
-        resha_sqlite *db;
+        struct rs_sqlite_conn *conn;
         atomic_int stop; /* 0, or why it should end: -ECANCELED, RESHA_SQLITE_ECLOSED */
         bool finish;     /* has stored something, or commits: it goes on to its end, whatever stop says */
 };
@@ -123,12 +129,15 @@ struct resha_sqlite {
         unsigned closers; /* tasks in close; the last one releases */
         resha_event left; /* closing, and no call is left */
         resha_event closed;
+        resha_sqlite_cursor *cursors; /* that are open */
         struct rs_sqlite_conn writer;
+        struct rs_sqlite_conn reader; /* of cursors; opened by the first one */
         atomic_uint_fast64_t hops, prepared, reused, cached;
 };
 
-/* Takes the call to the worker, waits, and gives its result. `call` lies on the task's stack. */
-int rs_sqlite_hop(resha_sqlite *db, struct rs_sqlite_call *call);
+/* Takes the call to the worker, to run on that connection, waits, and gives its result. `call` lies on the task's
+ * stack. */
+int rs_sqlite_hop(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call);
 
 /* Why the running call should end now; 0 if it should go on. */
 int rs_sqlite_stopped(const struct rs_sqlite_conn *conn);
@@ -145,10 +154,18 @@ int rs_sqlite_rows_run(struct rs_sqlite_conn *conn, const char *sql, const resha
 /* -EINVAL for a NULL that cannot be. */
 int rs_sqlite_check(const resha_sqlite *db, const char *sql, const resha_value *values, size_t n);
 
+/* ---- cursor.c ---------------------------------------------------------------------------------------------------- */
+
+/* The database closes: cursors stay with their owners, but are over. Loop's thread, when no call is left. */
+void rs_sqlite_cursors_detach(resha_sqlite *db);
+
 /* ---- rows.c: results --------------------------------------------------------------------------------------------- */
 
 /* An empty result with the column names of `stmt`. */
 int rs_sqlite_rows_new(sqlite3_stmt *stmt, size_t max_bytes, resha_rows **ret_rows);
+
+/* Memory that its rows and names take. */
+size_t rs_sqlite_rows_bytes(const resha_rows *rows);
 
 /* Adds the row on which `stmt` stands. 0, -ENOMEM, RESHA_SQLITE_ERESULT_SIZE, without a record. */
 int rs_sqlite_rows_add(resha_rows *rows, sqlite3_stmt *stmt);

@@ -209,6 +209,11 @@ int rs_sqlite_rows_add(resha_rows *rows, sqlite3_stmt *stmt)
         return 0;
 }
 
+size_t rs_sqlite_rows_bytes(const resha_rows *rows)
+{
+        return rows->used;
+}
+
 void resha_rows_free(resha_rows *rows)
 {
         if (!rows)

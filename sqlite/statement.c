@@ -138,7 +138,8 @@ static int compile(struct rs_sqlite_conn *conn, const char *sql, size_t length, 
         return 0;
 }
 
-static int make(struct rs_sqlite_conn *conn, const char *sql, size_t length, struct rs_sqlite_stmt **ret_stmt)
+int rs_sqlite_statement_make(struct rs_sqlite_conn *conn, const char *sql, size_t length,
+                             struct rs_sqlite_stmt **ret_stmt)
 {
         sqlite3_stmt *handle = NULL;
         int rc = compile(conn, sql, length, &handle);
@@ -173,7 +174,7 @@ int rs_sqlite_statement_get(struct rs_sqlite_conn *conn, const char *sql, struct
                 *ret_stmt = s;
                 return 0;
         }
-        int rc = make(conn, sql, length, &s);
+        int rc = rs_sqlite_statement_make(conn, sql, length, &s);
         if (rc < 0)
                 return rc;
         if (s->kind == RS_SQLITE_TRANSACTION) {
@@ -196,8 +197,8 @@ void rs_sqlite_statement_put(struct rs_sqlite_stmt *s)
                 sqlite3_clear_bindings(s->handle);
 }
 
-/* Without copies: values stay until the call returns, and the statement is unbound before. */
-static int bind_one(sqlite3_stmt *handle, int i, const resha_value *v)
+/* Mostly without copies: values stay until the call returns, and the statement is unbound before. */
+static int bind_one(sqlite3_stmt *handle, int i, const resha_value *v, sqlite3_destructor_type how)
 {
         switch (v->type) {
         case RESHA_VALUE_INT: return sqlite3_bind_int64(handle, i, v->as.integer);
@@ -206,17 +207,18 @@ static int bind_one(sqlite3_stmt *handle, int i, const resha_value *v)
                 if (!v->as.text)
                         return sqlite3_bind_null(handle, i);
                 return sqlite3_bind_text64(handle, i, v->as.text, v->size == SIZE_MAX ? strlen(v->as.text) : v->size,
-                                           SQLITE_STATIC, SQLITE_UTF8);
+                                           how, SQLITE_UTF8);
         case RESHA_VALUE_BLOB:
                 if (!v->as.blob)
                         return sqlite3_bind_null(handle, i);
-                return sqlite3_bind_blob64(handle, i, v->as.blob, v->size, SQLITE_STATIC);
+                return sqlite3_bind_blob64(handle, i, v->as.blob, v->size, how);
         case RESHA_VALUE_NULL: return sqlite3_bind_null(handle, i);
         default: return SQLITE_MISUSE;
         }
 }
 
-int rs_sqlite_bind(struct rs_sqlite_conn *conn, struct rs_sqlite_stmt *s, const resha_value *values, size_t n)
+int rs_sqlite_bind(struct rs_sqlite_conn *conn, struct rs_sqlite_stmt *s, const resha_value *values, size_t n,
+                   sqlite3_destructor_type how)
 {
         if (n != s->parameters) {
                 char why[96];
@@ -225,7 +227,7 @@ int rs_sqlite_bind(struct rs_sqlite_conn *conn, struct rs_sqlite_stmt *s, const 
                 return rs_sqlite_refuse(conn->db, -EINVAL, s->sql, why);
         }
         for (size_t i = 0; i < n; i++) {
-                int result = bind_one(s->handle, (int)i + 1, &values[i]);
+                int result = bind_one(s->handle, (int)i + 1, &values[i], how);
                 if (result == SQLITE_MISUSE)
                         return rs_sqlite_refuse(conn->db, -EINVAL, s->sql, "a value has no type: use RESHA_INT(), ...");
                 if (result != SQLITE_OK)

@@ -120,5 +120,5 @@ int resha_sqlite_transaction(resha_sqlite *db, resha_sqlite_tx_fn *fn, void *arg
 {
         resha_sqlite_tx tx = { .call.run = run_transaction, .fn = fn, .arg = arg };
 
-        return rs_sqlite_hop(db, &tx.call);
+        return rs_sqlite_hop(&db->writer, &tx.call);
 }

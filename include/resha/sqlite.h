@@ -218,6 +218,34 @@ RESHA_API RESHA_MUST int resha_sqlite_tx_batch(resha_sqlite_tx *tx, const char *
 /* The rowid of the latest row inserted in this transaction; 0 if there is none. [tx] */
 RESHA_API int64_t resha_sqlite_tx_rowid(const resha_sqlite_tx *tx);
 
+/* ---- Cursors ----------------------------------------------------------------------------------------------------- */
+
+/* A result that is read in chunks, for those that are too large to keep. Of one task at a time. */
+typedef struct resha_sqlite_cursor resha_sqlite_cursor;
+
+/* Begins to read the rows of one statement that changes nothing (-EINVAL otherwise); the values are copied. It reads
+ * the file as it was at its first next, or at that of a cursor before it which is not over yet, whatever is written
+ * meanwhile; temporary and attached tables are not seen. In a database in memory what is written meanwhile may show,
+ * and changes of the schema give RESHA_SQLITE_ELOCKED. While it is open the WAL file cannot shrink. 0. [task]
+ * cancellation point
+ *
+ *     RESHA_CLEANUP(resha_sqlite_cursor_closep) resha_sqlite_cursor *cursor = NULL;
+ *     const resha_rows *rows;
+ *     int rc = resha_sqlite_cursor_open(db, "select url, body from fetch", NULL, 0, &cursor);
+ *     while (rc >= 0 && (rc = resha_sqlite_cursor_next(cursor, &rows)) > 0)
+ *             for (size_t r = 0; r < resha_rows_count(rows) && rc >= 0; r++)
+ *                     rc = consume(resha_rows_text(rows, r, 0), resha_rows_text(rows, r, 1)); */
+RESHA_API RESHA_MUST int resha_sqlite_cursor_open(resha_sqlite *db, const char *sql, const resha_value *values,
+                                                  size_t n, resha_sqlite_cursor **ret_cursor);
+
+/* The next rows, as many as take some 64 KiB, at most 256, in one hop. They are the cursor's, until its next call. 1;
+ * 0 when there are no more; a cursor that has failed or was interrupted stays so. [task] cancellation point */
+RESHA_API RESHA_MUST int resha_sqlite_cursor_next(resha_sqlite_cursor *cursor, const resha_rows **ret_rows);
+
+/* Ends it; NULL is fine. Also after the close of its database, which ends it. [task] not a cancellation point */
+RESHA_API void resha_sqlite_cursor_close(resha_sqlite_cursor *cursor);
+RESHA_API void resha_sqlite_cursor_closep(resha_sqlite_cursor **cursor);
+
 /* ---- Counters ---------------------------------------------------------------------------------------------------- */
 
 typedef struct resha_sqlite_counts {
