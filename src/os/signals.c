@@ -9,7 +9,7 @@
  *  1. A loop's subscriber lives from its first wish to the end of its run. The handler walks the list without a lock,
  *     on any thread: who takes a subscriber out waits until no handler is running before it frees it.
  *  2. A signal has our handler exactly while some loop wants it; `before` is what it had.
- *  3. In a child process that was forked without exec, the handler does as the default does: the loop is the parent's. */
+ *  3. In a child process that was forked without exec, it does as the default does: the loop is the parent's. */
 
 #include "os/signals.h"
 

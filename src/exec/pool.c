@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* Pools of threads for calls that block or compute.
+ *
+ * A job lies on the stack of its task from the call to the return: in the crew's queue, on a thread, or on its way
+ * back in the loop's inbox. Nothing is allocated for it. It needs a place first: there are as many as threads and
+ * entries of the queue; who finds none waits in line, and a place that is given back goes to the first in it.
+ *
+ *     task: place -> crew's queue -> wait          thread: fn -> inbox          loop: wakes the task, gives the place
+ *     on
+ *
+ * Cancelled in line or in the queue, the job never runs. Once it runs, arg belongs to the thread until it has come
+ * back, so the task goes on waiting, and the job's result is the result.
+ *
+ * In the simulated world there are no threads: the places are the threads, a job starts after a delay of the world's
+ * luck and runs on its task's stack, where it must not suspend.
+ *
+ * A pool that is left over at the end of the run is ended then. A run that is given up after its grace leaves the
+ * pools of its stuck jobs behind, on purpose: their threads still use them. */
+
+#include <string.h>
+
+#include <resha/alloc.h>
+#include <resha/pool.h>
+
+#include "core/core.h"
+#include "os/delay.h"
+#include "sys/sys.h"
+#include "sys/workers.h"
+
+enum {
+        THREADS_MAX = 256,
+        QUEUE_DEFAULT = 1024,
+        NAME_MAX_BYTES = 15,
+};
+
+struct resha_pool {
+        struct rs_workers crew;
+        struct rs_loop *loop;
+        struct rs_inbox *inbox; /* outlives the loop if a job does */
+        struct rs_cleanup cleanup;
+        struct rs_list line; /* of rs_wait.node: tasks without a place */
+        size_t places, taken;
+        struct rs_wait *closer; /* waits until no place is taken */
+        bool closing;
+};
+
+struct line {
+        struct rs_wait wait;
+        resha_pool *pool;
+};
+
+struct job {
+        struct rs_work work;
+        struct rs_post post;
+        struct rs_wait wait;
+        resha_pool *pool;
+        resha_fn *fn;
+        void *arg;
+        void (*interrupt)(void *arg);
+        struct rs_records records; /* of resha_fail() on the thread */
+        int result;
+};
+
+/* ---- places ---- */
+
+static void give_place(resha_pool *p)
+{
+        struct rs_node *n = rs_list_pop(&p->line);
+
+        if (n) {
+                rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
+        } else if (--p->taken == 0 && p->closer) {
+                struct rs_wait *w = p->closer;
+                p->closer = NULL;
+                rs_wake(w, 0);
+        }
+}
+
+static void line_cancel(struct rs_wait *w)
+{
+        rs_list_remove(&RS_CONTAINER(w, struct line, wait)->pool->line, &w->node);
+        rs_wake(w, -ECANCELED);
+}
+
+static int take_place(struct rs_loop *l, resha_pool *p)
+{
+        struct line w = { .wait = { .cancel = line_cancel, .what = "place in a pool", .object = p }, .pool = p };
+
+        if (p->taken < p->places && rs_list_empty(&p->line)) {
+                p->taken++;
+                return 0;
+        }
+        rs_list_push(&p->line, &w.wait.node);
+        int rc = (int)rs_wait(l, &w.wait);
+        if (rc < 0)
+                return rc;
+        rc = rs_enter(&l); /* cancelled after the place was handed over */
+        if (rc < 0)
+                give_place(p);
+        return rc;
+}
+
+/* ---- jobs on threads ---- */
+
+static void job_run(struct rs_work *work)
+{
+        struct job *j = RS_CONTAINER(work, struct job, work);
+        struct rs_inbox *inbox = j->pool->inbox;
+
+        rs_thread_records_set(&j->records);
+        j->result = j->fn(j->arg);
+        rs_thread_records_set(NULL);
+        rs_inbox_post(inbox, &j->post); /* from here on j may be gone */
+}
+
+static void job_back(struct rs_post *post)
+{
+        struct job *j = RS_CONTAINER(post, struct job, post);
+
+        give_place(j->pool);
+        rs_wake(&j->wait, j->result);
+}
+
+static void job_cancel(struct rs_wait *w)
+{
+        struct job *j = RS_CONTAINER(w, struct job, wait);
+
+        if (rs_workers_remove(&j->pool->crew, &j->work)) {
+                give_place(j->pool);
+                rs_wake(w, -ECANCELED);
+        } else if (j->interrupt) {
+                j->interrupt(j->arg);
+        }
+}
+
+static int run_on_thread(struct rs_loop *l, resha_pool *p, struct job *j)
+{
+        j->work.run = job_run;
+        j->post.fn = job_back;
+        j->wait = (struct rs_wait){ .cancel = job_cancel, .what = "thread job", .object = p };
+        int rc = rs_workers_add(&p->crew, &j->work);
+        if (rc < 0) {
+                give_place(p);
+                return resha_fail_at(-EAGAIN, NULL, "no thread can be started for a pool: %s", resha_strerror(rc));
+        }
+        l->jobs++;
+        rc = (int)rs_wait(l, &j->wait);
+        l->jobs--;
+        const resha_error *e = rc < 0 ? rs_records_find(&j->records, rc) : NULL;
+        if (e)
+                rs_error_give(l, e);
+        rs_records_free(l, &j->records);
+        return rc;
+}
+
+/* ---- jobs of the simulated world ---- */
+
+static int call(resha_fn *fn, void *arg)
+{
+        RESHA_SCOPE(s);
+
+        resha_nosuspend_begin(&s, "thread job");
+        return resha_scope_end(&s, fn(arg));
+}
+
+static int run_inline(struct rs_loop *l, resha_pool *p, const struct job *j)
+{
+        int rc = rs_delay(l, "thread job");
+
+        if (rc == 0)
+                rc = call(j->fn, j->arg);
+        give_place(p);
+        return rc;
+}
+
+/* ---- pools ---- */
+
+/* No job is left: the threads have at most to see that. */
+static void pool_end(resha_pool *p)
+{
+        rs_workers_rest(&p->crew, true);
+        rs_inbox_unref(p->inbox);
+        if (p->loop->exec == p)
+                p->loop->exec = NULL;
+        resha_free(p);
+}
+
+/* At the end of the run every task has ended, and with them their jobs. */
+static void pool_cleanup(struct rs_cleanup *c)
+{
+        pool_end(RS_CONTAINER(c, struct resha_pool, cleanup));
+}
+
+int resha_pool_new(const resha_pool_opts *opts, resha_pool **ret_pool)
+{
+        static const resha_pool_opts defaults;
+        const resha_pool_opts *o = opts ? opts : &defaults;
+        const char *name = o->name ? o->name : "resha";
+        struct rs_loop *l = rs_loop_current;
+
+        if (!l)
+                return -EPERM;
+        if (!rs_reserved_zero(o->_reserved) || o->threads > THREADS_MAX || strlen(name) > NAME_MAX_BYTES)
+                return resha_fail_at(-EINVAL, NULL,
+                                     "pool \"%s\": at most 256 threads, 15 bytes of name, reserved words zero", name);
+        resha_pool *p = resha_malloc(sizeof *p);
+        if (!p)
+                return -ENOMEM;
+        unsigned threads = o->threads ? o->threads : l->opts.threads, queue = o->queue ? o->queue : QUEUE_DEFAULT;
+        *p = (resha_pool){
+                .crew = RS_WORKERS_INIT(threads, ""),
+                .loop = l,
+                .inbox = rs_inbox_ref(l->inbox),
+                .cleanup = { .fn = pool_cleanup },
+                .places = l->simulated ? threads : (size_t)threads + queue,
+        };
+        memcpy(p->crew.name, name, strlen(name) + 1);
+        rs_cleanup_add(l, &p->cleanup);
+        *ret_pool = p;
+        return 0;
+}
+
+void resha_pool_free(resha_pool *p)
+{
+        struct rs_loop *l;
+
+        if (!p || p->closing)
+                return;
+        int rc = rs_enter_shielded(&l);
+        if (p->loop != rs_loop_current || (p->taken && rc < 0))
+                return; /* cannot wait here: the end of the run ends it */
+        p->closing = true;
+        for (struct rs_node *n; (n = rs_list_pop(&p->line));)
+                rs_wake(RS_CONTAINER(n, struct rs_wait, node), -EBADF);
+        if (p->taken) {
+                struct rs_wait w = { .what = "jobs of a pool", .object = p };
+                p->closer = &w;
+                rs_wait(l, &w);
+        }
+        rs_cleanup_remove(p->loop, &p->cleanup);
+        pool_end(p);
+}
+
+void resha_pool_freep(resha_pool **p)
+{
+        resha_pool_free(*p);
+        *p = NULL;
+}
+
+/* The loop's own, made when it is first needed. */
+static int default_pool(struct rs_loop *l, resha_pool **ret_pool)
+{
+        int rc = 0;
+
+        if (!l->exec) {
+                resha_pool *made;
+                rc = resha_pool_new(NULL, &made);
+                if (rc == 0)
+                        l->exec = made;
+        }
+        *ret_pool = l->exec;
+        return rc;
+}
+
+int resha_pool_run(resha_pool *p, resha_fn *fn, void *arg, const resha_job_opts *opts)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        if (rc < 0)
+                return rc;
+        if (opts && !rs_reserved_zero(opts->_reserved))
+                return -EINVAL;
+        if (!p)
+                rc = default_pool(l, &p);
+        if (rc < 0)
+                return rc;
+        if (p->loop != l)
+                return resha_fail_at(-EPERM, NULL, "the pool belongs to another loop");
+        if (p->closing)
+                return resha_fail_at(-EBADF, NULL, "the pool is being freed");
+        rc = take_place(l, p);
+        if (rc < 0)
+                return rc;
+        struct job j = { .pool = p, .fn = fn, .arg = arg, .interrupt = opts ? opts->interrupt : NULL };
+        return l->simulated ? run_inline(l, p, &j) : run_on_thread(l, p, &j);
+}
