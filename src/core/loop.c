@@ -87,11 +87,14 @@ static void wait_for_world(struct rs_loop *l)
         if (l->ready_first && !outside && !l->simulated)
                 return;
         bool sleeps = deadline > l->now && rs_inbox_sleep(l->inbox);
+        l->backend->outside = l->jobs;
         int rc = l->backend->ops->wait(l->backend, sleeps ? deadline : INT64_MIN);
         if (sleeps)
                 rs_inbox_awake(l->inbox);
         l->polls++;
-        if (rc < 0) {
+        if (rc == -EDEADLK) {
+                deadlock(l);
+        } else if (rc < 0) {
                 rs_report(l, RESHA_REPORT_FALLBACK, rc, NULL, "the %s backend failed: %s", l->backend->ops->name,
                           resha_strerror(rc));
                 rs_task_cancel(l, l->main_task);

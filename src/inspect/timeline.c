@@ -8,8 +8,9 @@
  * the run, the last cell its end, an instant belongs to the nearest cell. What a cell shows:
  *
  *     x   the task was cancelled here
- *     ▌   it ran for at least half of this time; or for a moment only, but began or ended here; or for a moment, and the
- *         cell before does not say so already. So a task that wakes up all the time and hardly computes reads ▌~▌~▌~
+ *     ▌   it ran for at least half of this time; or for a moment only, but began or ended here; or for a moment, and
+ *         the cell before does not say so already. So a task that wakes up all the time and hardly computes reads
+ *         ▌~▌~▌~
  *     ~   it waited, or was ready and had to wait for others
  *
  * The main task has no lane if all that it did was to wait for its children: it would say nothing.
@@ -42,7 +43,7 @@ struct lane {
         int64_t since; /* when it got into `state` */
         char name[sizeof((struct rs_event *)0)->label + 24];
         unsigned char cells[MAX_CELLS]; /* enum cell */
-        int64_t busy[MAX_CELLS];        /* ns of short runs */
+        int64_t busy[MAX_CELLS];        /* ns that it ran in each */
 };
 
 struct picture {
@@ -50,15 +51,24 @@ struct picture {
         int cells;
         bool ascii;
         size_t lanes, more;
-        uint64_t lost; /* events that the ring has forgotten */
-        struct lane lane[MAX_LANES];
+        uint64_t lost;                   /* events that the ring has forgotten */
+        struct lane lane[MAX_LANES + 1]; /* one may not be shown */
 };
 
 /* ---- drawing into lanes ---- */
 
+__extension__ typedef __int128 wide;
+
+/* The instant where cell c begins: half a step before its middle. */
+static int64_t cell_start(const struct picture *p, int c)
+{
+        int64_t span = p->end - p->start;
+
+        return p->cells < 2 ? p->start : p->start + (int64_t)((wide)span * (2 * c - 1) / (2 * (p->cells - 1)));
+}
+
 static int cell_at(const struct picture *p, int64_t at)
 {
-        __extension__ typedef __int128 wide;
         int64_t span = p->end - p->start;
 
         if (span <= 0 || at <= p->start)
@@ -82,17 +92,15 @@ static void paint_wait(const struct picture *p, struct lane *l, int64_t from, in
 
 static void paint_run(const struct picture *p, struct lane *l, int64_t from, int64_t to)
 {
-        int first = cell_at(p, from), last = cell_at(p, to);
-        int64_t half = (p->end - p->start) / p->cells / 2;
+        int first = cell_at(p, from);
 
-        for (int c = first; c < last; c++) /* it covers these, or the greater part */
-                paint(l, c, RAN);
-        if (first == last)
-                l->busy[first] += to - from;
-        if (!l->ran || last == 0 || l->cells[last - 1] != RAN || l->busy[last] > half)
-                paint(l, last, RAN);
-        else
-                paint(l, last, WAITED);
+        for (int c = first; c <= cell_at(p, to); c++) {
+                int64_t begin = cell_start(p, c), end = cell_start(p, c + 1);
+                l->busy[c] += (to < end ? to : end) - (from > begin ? from : begin);
+                paint(l, c, l->busy[c] > (end - begin) / 2 ? RAN : WAITED);
+        }
+        if (!l->ran || first == 0 || l->cells[first - 1] != RAN)
+                paint(l, first, RAN);
         l->ran = true;
 }
 
@@ -113,7 +121,7 @@ static void enter(const struct picture *p, struct lane *l, enum state next, int6
 /* What the calls that wait for children say they wait for. */
 static bool waits_for_children(const char *what)
 {
-        static const char *const names[] = { "group", "gather", "race", "children", "drain" };
+        static const char *const names[] = { "children", "place in group" };
 
         for (size_t i = 0; what && i < sizeof names / sizeof names[0]; i++)
                 if (strcmp(what, names[i]) == 0)
@@ -134,7 +142,7 @@ static struct lane *lane_of(struct picture *p, const struct rs_event *e)
         for (size_t i = p->lanes; i-- > 0;)
                 if (p->lane[i].task == e->task)
                         return &p->lane[i];
-        if (p->lanes == MAX_LANES) {
+        if (p->lanes == MAX_LANES + 1) {
                 p->more += e->kind == RS_EVENT_SPAWN;
                 return NULL;
         }
@@ -290,21 +298,24 @@ enum { GAP = 2, LEGEND_GAP = 5, LEGEND_WIDTH = 30 };
 static void print(struct picture *p, int name_width, bool legend_apart, int fd)
 {
         struct line line = { 0 };
-        bool first = true;
+        size_t printed = 0;
 
         for (size_t i = 0; i < p->lanes; i++) {
                 const struct lane *l = &p->lane[i];
                 if (!shown(p, l))
                         continue;
+                if (printed == MAX_LANES) {
+                        p->more++;
+                        continue;
+                }
                 append(&line, l->name);
                 pad(&line, name_width + GAP - columns(l->name));
                 append_cells(p, l, &line);
-                if (first) {
+                if (printed++ == 0) {
                         append(&line, in_words(p->end - p->start).text);
                         pad(&line, legend_apart ? 0 : LEGEND_GAP);
                         append(&line, legend_apart ? "" : legend(p));
                 }
-                first = false;
                 flush(&line, fd);
         }
         if (p->more > 0)
@@ -364,6 +375,8 @@ void rs_timeline_print(const struct rs_ring *ring, int64_t start, int64_t end, i
                 cells = room;
         }
         cells = cells > MAX_CELLS ? MAX_CELLS : cells < 10 ? 10 : cells / 10 * 10;
+        if (end <= p.start)
+                cells = 1;
         p = (struct picture){ .start = start, .end = end, .cells = cells, .ascii = p.ascii };
         read_ring(&p, ring);
         for (size_t i = 0; i < p.lanes; i++)

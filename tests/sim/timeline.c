@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* The picture of a run, compared to the byte: in virtual time it is always the same. */
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "core/ring.h"
+#include "inspect/timeline.h"
+#include "test.h"
+
+/* ---- whole programs ---- */
+
+struct program {
+        resha_fn *main;
+        const char *locale, *no_color;
+};
+
+static int with_timeline(void *arg)
+{
+        const struct program *p = arg;
+
+        setenv("RESHA_TIMELINE", "1", 1);
+        setenv("LC_ALL", p->locale ? p->locale : "C.UTF-8", 1);
+        unsetenv("NO_COLOR");
+        if (p->no_color)
+                setenv("NO_COLOR", p->no_color, 1);
+        int rc = resha_run(p->main, NULL, &(resha_run_opts){ .backend = "sim:0" });
+        return rc < 0 ? 1 : 0;
+}
+
+static const char *picture(struct program p)
+{
+        static struct test_child child;
+
+        test_child(with_timeline, &p, &child);
+        return child.text;
+}
+
+static int greet(void *arg)
+{
+        char name[48];
+
+        snprintf(name, sizeof name, "greet \"%s\"", *(char **)arg);
+        int rc = resha_task_set_name(name);
+        return rc < 0 ? rc : resha_sleep(RESHA_S(2));
+}
+
+static int greetings(void *arg)
+{
+        const char *names[] = { "Alice", "Bob", "Charlie" };
+
+        (void)arg;
+        return resha_gather(greet, names, 3, sizeof names[0], NULL);
+}
+
+TEST(timeline_shows_what_ran_and_waited)
+{
+        ASSERT_STR(picture((struct program){ greetings, NULL, NULL }),
+                   "greet \"Alice\"    ▌~~~~~~~~~~~~~~~~~~▌ 2.0 s     ▌ runs   ~ waits   x cancelled\n"
+                   "greet \"Bob\"      ▌~~~~~~~~~~~~~~~~~~▌\n"
+                   "greet \"Charlie\"  ▌~~~~~~~~~~~~~~~~~~▌\n");
+}
+
+TEST(timeline_is_ascii_where_asked_for)
+{
+        static const char ascii[] = "greet \"Alice\"    #~~~~~~~~~~~~~~~~~~# 2.0 s     # runs   ~ waits   x cancelled\n"
+                                    "greet \"Bob\"      #~~~~~~~~~~~~~~~~~~#\n"
+                                    "greet \"Charlie\"  #~~~~~~~~~~~~~~~~~~#\n";
+
+        ASSERT_STR(picture((struct program){ greetings, "C", NULL }), ascii);
+        ASSERT_STR(picture((struct program){ greetings, NULL, "1" }), ascii);
+}
+
+static int nap(void *arg)
+{
+        (void)arg;
+        return resha_sleep(RESHA_S(1));
+}
+
+static int fails(void *arg)
+{
+        int rc = resha_sleep(RESHA_S(2));
+
+        (void)arg;
+        return rc < 0 ? rc : -EIO;
+}
+
+static int cleans_up(void *arg)
+{
+        int rc = resha_sleep(RESHA_S(10));
+
+        (void)arg;
+        if (rc == -ECANCELED && resha_shielded(RESHA_S(5), nap, NULL) < 0)
+                return -EIO;
+        return rc;
+}
+
+static int ticks(void *arg)
+{
+        int rc = 0;
+
+        (void)arg;
+        for (int i = 0; i < 100 && rc >= 0; i++)
+                rc = resha_sleep(RESHA_MS(10));
+        return rc;
+}
+
+static int workers(void *arg)
+{
+        (void)arg;
+        int rc = resha_sleep(RESHA_S(1));
+        if (rc < 0)
+                return rc;
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, nap, NULL);
+        resha_spawn(&g, fails, NULL);
+        resha_spawn(&g, cleans_up, NULL);
+        resha_spawn(&g, ticks, NULL);
+        return resha_group_end(&g, 0);
+}
+
+TEST(timeline_shows_a_cancel_and_the_clean_up_after_it)
+{
+        ASSERT_STR(picture((struct program){ workers, NULL, NULL }),
+                   "main       ▌~~~~▌~~~~~~~~x~~~~▌ 4.0 s     ▌ runs   ~ waits   x cancelled\n"
+                   "nap             ▌~~~~▌\n"
+                   "fails           ▌~~~~~~~~▌\n"
+                   "cleans_up       ▌~~~~~~~~x~~~~▌\n"
+                   "ticks           ▌~▌~▌▌\n");
+}
+
+static int crowd(void *arg)
+{
+        static char items[60];
+
+        (void)arg;
+        return resha_gather(nap, items, 60, 1, &(resha_gather_opts){ .limit = 30 });
+}
+
+TEST(timeline_ends_after_forty_lanes)
+{
+        const char *text = picture((struct program){ crowd, NULL, NULL });
+        size_t lines = 0;
+
+        for (const char *s = text; *s; s++)
+                lines += *s == '\n';
+        ASSERT_EQ(lines, 41);
+        ASSERT_HAS(text, "\nnap  ▌~~~~~~~~~~~~~~▌\n");
+        ASSERT_HAS(text, "\nnap                 ▌~~~~~~~~~~~~~▌\n... 20 more lanes like these\n");
+}
+
+static int at_once(void *arg)
+{
+        (void)arg;
+        return 0;
+}
+
+TEST(timeline_of_a_run_that_takes_no_time)
+{
+        ASSERT_STR(picture((struct program){ at_once, NULL, NULL }),
+                   "main  ▌ 0.0 s     ▌ runs   ~ waits   x cancelled\n");
+}
+
+static int long_names(void *arg)
+{
+        (void)arg;
+        int rc = resha_task_set_name("a name\nof forty-seven bytes with a control char");
+        return rc < 0 ? rc : resha_sleep(RESHA_MS(5));
+}
+
+TEST(timeline_cuts_names_and_moves_the_legend_for_them)
+{
+        ASSERT_STR(picture((struct program){ long_names, NULL, NULL }),
+                   "a name?of forty-seven b  ▌~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~▌ 5.0 ms\n"
+                   "▌ runs   ~ waits   x cancelled\n");
+}
+
+TEST(timeline_is_off_by_default)
+{
+        struct test_child child;
+
+        unsetenv("RESHA_TIMELINE");
+        test_child((int (*)(void *))at_once, NULL, &child);
+        ASSERT_STR(child.text, "");
+}
+
+/* ---- a ring that has forgotten ---- */
+
+static struct rs_ring *forgetful(void)
+{
+        struct rs_ring *ring = resha_calloc(1, sizeof *ring);
+
+        for (uint64_t i = 0; i < RS_RING_EVENTS; i++)
+                ring->events[i] = (struct rs_event){ .at = 1000 + (int64_t)i,
+                                                     .task = i % 4 < 2 ? 7 : 9,
+                                                     .name = "sleep",
+                                                     .kind = i % 2 ? RS_EVENT_PARK : RS_EVENT_RUN };
+        ring->count = RS_RING_EVENTS + 500;
+        for (uint64_t i = 0; i < 500; i++)
+                ring->events[i].at = 1000 + RS_RING_EVENTS + (int64_t)i;
+        return ring;
+}
+
+static int print_forgetful(void *arg)
+{
+        setenv("LC_ALL", "C.UTF-8", 1);
+        unsetenv("NO_COLOR");
+        rs_timeline_print(arg, 0, 70000, STDERR_FILENO);
+        return 0;
+}
+
+TEST(timeline_says_what_it_has_forgotten)
+{
+        struct test_child child;
+        struct rs_ring *ring = forgetful();
+
+        test_child(print_forgetful, ring, &child);
+        resha_free(ring);
+        ASSERT_STR(child.text, "task 7  ▌~▌~▌~▌~▌~▌~▌~▌~▌~▌▌ 68.5 us     ▌ runs   ~ waits   x cancelled\n"
+                               "task 9  ▌~▌~▌~▌~▌~▌~▌~▌~▌~▌▌\n"
+                               "... 500 earlier events are forgotten: the picture begins after them\n");
+}
