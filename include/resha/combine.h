@@ -26,7 +26,8 @@ typedef struct resha_gather_opts {
  * so) */
 RESHA_API RESHA_MUST int resha_gather_at(resha_fn *fn, void *items, size_t n, size_t size,
                                          const resha_gather_opts *opts, const char *name, const char *site);
-#define resha_gather(fn, items, n, size, opts) resha_gather_at((fn), (items), (n), (size), (opts), #fn, RESHA_SITE)
+/* resha_gather(fn, items, n, size, opts); variadic, because the commas of a compound literal part arguments of macros. */
+#define resha_gather(fn, items, n, ...) resha_gather_at((fn), (items), (n), __VA_ARGS__, #fn, RESHA_SITE)
 
 typedef struct resha_race_opts {
         resha_duration stagger; /* start the next when this has passed, or when one has failed [0: all at once] */
@@ -39,8 +40,8 @@ typedef struct resha_race_opts {
  * children even so) */
 RESHA_API RESHA_MUST int resha_race_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_race_opts *opts,
                                        size_t *ret_winner, const char *name, const char *site);
-#define resha_race(fn, items, n, size, opts, ret_winner) \
-        resha_race_at((fn), (items), (n), (size), (opts), (ret_winner), #fn, RESHA_SITE)
+/* resha_race(fn, items, n, size, opts, ret_winner) */
+#define resha_race(fn, items, n, ...) resha_race_at((fn), (items), (n), __VA_ARGS__, #fn, RESHA_SITE)
 
 typedef struct resha_retry_opts {
         unsigned attempts;      /* most attempts, the first included [3] */
