@@ -107,7 +107,7 @@ static inline struct rs_group *rs_group_of(resha_group *g)
 
 /* ---- tasks ---- */
 
-enum rs_attention { RS_CANCELLED = 1, RS_NOSUSPEND = 2 };
+enum rs_attention { RS_CANCELLED = 1, RS_NOSUSPEND = 2, RS_WATCHED = 4 };
 
 struct rs_task {
         struct rs_task *ready_next;
@@ -173,6 +173,8 @@ struct rs_loop {
         size_t tasks; /* alive */
         size_t jobs;  /* thread jobs and look-ups under way: something outside can wake us */
         uint32_t next_id;
+        void (*watch)(struct rs_loop *l, void *arg); /* see rs_watch_checkpoints(); NULL: nobody watches */
+        void *watch_arg;
         bool simulated, strict, shuffle;
         bool finished;   /* the main task has ended */
         bool deadlocked; /* nothing could wake anybody; main was cancelled for that */
@@ -213,6 +215,10 @@ static inline __attribute__((always_inline)) int rs_enter(struct rs_loop **ret_l
 
 /* As rs_enter(), for calls that are not cancellation points but may suspend. 0, -EPERM, -EDEADLK. */
 int rs_enter_shielded(struct rs_loop **ret_loop);
+
+/* For tests: fn(l, arg) is called at each checkpoint of the current task and of all tasks made from now on, before the
+ * call there looks whether it is cancelled. fn may cancel tasks; it must not suspend. NULL ends it. */
+void rs_watch_checkpoints(struct rs_loop *l, void (*fn)(struct rs_loop *l, void *arg), void *arg);
 
 /* The end of a call that did not have to wait. */
 static inline int rs_complete(struct rs_loop *l, int result)

@@ -266,6 +266,8 @@ int rs_enter_slow(struct rs_loop *l)
 
         if (t->attention & RS_NOSUSPEND)
                 return refuse_suspend(l);
+        if (t->attention & RS_WATCHED && l->watch)
+                l->watch(l, l->watch_arg);
         if (!(t->attention & RS_CANCELLED))
                 return 0;
         l->ignored_cancels++;
@@ -274,6 +276,13 @@ int rs_enter_slow(struct rs_loop *l)
                           "goes on although %d waits said that it is cancelled", RS_IGNORED_REPORT);
         rs_yield(l);
         return -ECANCELED;
+}
+
+void rs_watch_checkpoints(struct rs_loop *l, void (*fn)(struct rs_loop *l, void *arg), void *arg)
+{
+        l->watch = fn;
+        l->watch_arg = arg;
+        l->current->attention |= RS_WATCHED;
 }
 
 int rs_enter_shielded(struct rs_loop **ret_loop)

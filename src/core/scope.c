@@ -37,7 +37,8 @@ void rs_task_attend(struct rs_task *t)
         bool cancelled = own ? own->effective : rs_task_base_cancelled(t);
         bool nosuspend = own && own->nosuspend;
 
-        t->attention = (uint8_t)((cancelled ? RS_CANCELLED : 0) | (nosuspend ? RS_NOSUSPEND : 0));
+        t->attention = (uint8_t)((t->attention & RS_WATCHED) | (cancelled ? RS_CANCELLED : 0) |
+                                 (nosuspend ? RS_NOSUSPEND : 0));
         t->frame_low = own && on_stack(t, own) ? (uintptr_t)own : UINTPTR_MAX;
 }
 

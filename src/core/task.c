@@ -43,7 +43,12 @@ struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg)
         struct rs_task *t = l->task_free;
 
         l->task_free = t->ready_next;
-        *t = (struct rs_task){ .fn = fn, .arg = arg, .frame_low = UINTPTR_MAX, .id = ++l->next_id, .started = l->now };
+        *t = (struct rs_task){ .fn = fn,
+                               .arg = arg,
+                               .frame_low = UINTPTR_MAX,
+                               .id = ++l->next_id,
+                               .attention = RS_UNLIKELY(l->watch != NULL) ? RS_WATCHED : 0,
+                               .started = l->now };
         l->tasks++;
         return t;
 }
