@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* Cancelling a task: level-triggered; every wait looks for a cancel first, without side effect; then a completed
+ * operation wins. */
+
+#include "job.h"
+
+/* ---- cancelling ---- */
+
+static int cleans_up(void *arg)
+{
+        struct job *j = arg;
+        int rc = 0;
+
+        for (int i = 1; rc >= 0; i++) {
+                note("step%d", i);
+                rc = resha_sleep(RESHA_MS(j->ms));
+        }
+        note("releasing");
+        return rc;
+}
+
+TASK(cancel_in_the_middle_of_work)
+{
+        struct job j = JOB("worker", 10);
+
+        SIM_ONLY();
+        ASSERT_EQ(status_when_cancelled(25, cleans_up, &j), -ECANCELED);
+        ASSERT_STR(notes(), "step1 step2 step3 releasing");
+        return 0;
+}
+
+TASK(cancel_before_the_first_run_lets_it_run_to_its_first_wait)
+{
+        struct job j = JOB("worker", 10);
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, cleans_up, &j, &j.task));
+        resha_task_cancel(&j.task);
+        ASSERT_OK(resha_task_wait(&j.task, &status));
+        ASSERT_EQ(status, -ECANCELED);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_STR(notes(), "step1 releasing");
+        return 0;
+}
+
+TASK(semantics_52_cancel_does_not_wait)
+{
+        struct job j = JOB("a", 1000);
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, job, &j, &j.task));
+        ASSERT_OK(resha_yield());
+        resha_task_cancel(&j.task);
+        ASSERT_FALSE(resha_task_done(&j.task, NULL));
+        ASSERT_STR(notes(), "a+");
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_STR(notes(), "a!");
+        return 0;
+}
+
+TASK(semantics_51_cancel_of_an_ended_task_is_nothing)
+{
+        struct job j = JOB("a", 0, .result = 9);
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, job, &j, &j.task));
+        ASSERT_OK(resha_task_wait(&j.task, NULL));
+        resha_task_cancel(&j.task);
+        resha_task_cancel(&j.task);
+        ASSERT_TRUE(resha_task_done(&j.task, &status));
+        ASSERT_EQ(status, 9);
+        return resha_group_end(&g, 0);
+}
+
+static int cancels_itself(void *arg)
+{
+        struct job *j = arg;
+
+        resha_task_cancel(&j->task);
+        note("on");
+        ASSERT_TRUE(resha_cancelled());
+        int rc = j->ms < 0 ? 0 : resha_sleep(RESHA_MS(j->ms));
+        note("%d", rc);
+        return rc < 0 ? rc : 5;
+}
+
+TASK(semantics_56_self_cancel_runs_on_to_the_next_wait)
+{
+        struct job j = JOB("self", 10);
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, cancels_itself, &j, &j.task));
+        ASSERT_OK(resha_task_wait(&j.task, &status));
+        ASSERT_EQ(status, -ECANCELED);
+        ASSERT_STR(notes(), "on -125");
+        return resha_group_end(&g, 0);
+}
+
+TASK(semantics_57_cancelled_task_that_does_not_wait_keeps_its_value)
+{
+        struct job j = JOB("self", -1);
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, cancels_itself, &j, &j.task));
+        ASSERT_OK(resha_task_wait(&j.task, &status));
+        ASSERT_EQ(status, 5);
+        ASSERT_STR(notes(), "on 0");
+        return resha_group_end(&g, 0);
+}
+
+static int stubborn(__attribute__((unused)) void *arg)
+{
+        for (int i = 0; i < 3; i++)
+                note("%d", resha_sleep(RESHA_S(10)));
+        note("%d", resha_yield());
+        note("%d", resha_checkpoint());
+        return 8;
+}
+
+TASK(semantics_62_cancel_is_level_triggered)
+{
+        ASSERT_EQ(status_when_cancelled(0, stubborn, NULL), 8); /* semantics 63: it ended normally, with its value */
+        ASSERT_STR(notes(), "-125 -125 -125 -125 -125");
+        return 0;
+}
+
+TASK(semantics_60_cancelling_twice_is_cancelling_once)
+{
+        struct job j = JOB("a", 1000);
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, job, &j, &j.task));
+        ASSERT_OK(resha_yield());
+        resha_task_cancel(&j.task);
+        resha_task_cancel(&j.task);
+        ASSERT_OK(resha_task_wait(&j.task, &status));
+        ASSERT_EQ(status, -ECANCELED);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_STR(notes(), "a+ a!");
+        return 0;
+}
+
+static int fails_in_its_cleanup(__attribute__((unused)) void *arg)
+{
+        int rc = resha_sleep(RESHA_S(10));
+
+        ASSERT_EQ(rc, -ECANCELED);
+        return resha_fail(-EIO, "clean-up failed");
+}
+
+TASK(semantics_64_failing_cleanup_is_a_failure)
+{
+        ASSERT_EQ(status_when_cancelled(0, fails_in_its_cleanup, NULL), -EIO);
+        ASSERT_STR(resha_error_of(-EIO)->text, "clean-up failed");
+        return 0;
+}
+
+TASK(semantics_78_cancelled_tasks_resume_in_that_order)
+{
+        struct job j[] = { JOB("a", 1000), JOB("b", 1000), JOB("c", 1000), JOB("d", 1000) };
+        const int order[] = { 2, 0, 3, 1 };
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        for (size_t i = 0; i < 4; i++)
+                ASSERT_OK(resha_spawn_task(&g, job, &j[i], &j[i].task));
+        ASSERT_OK(resha_yield());
+        for (size_t i = 0; i < 4; i++)
+                resha_task_cancel(&j[order[i]].task);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_STR(notes(), "a+ b+ c+ d+ c! a! d! b!");
+        return 0;
+}
+
+static int waits_cancelled(void *arg)
+{
+        resha_instant *start = arg;
+        *start = resha_now();
+        int rc = resha_sleep(RESHA_S(10));
+        ASSERT_EQ(rc, -ECANCELED);
+        note("cancelled");
+        rc = resha_sleep(RESHA_S(10));
+        note("again");
+        return rc;
+}
+
+static int other(__attribute__((unused)) void *arg)
+{
+        for (int i = 0; i < 4; i++) {
+                note("other");
+                ASSERT_OK(resha_yield());
+        }
+        return 0;
+}
+
+TASK(cancelled_waits_yield_once)
+{
+        resha_task t = { 0 };
+        resha_instant start;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, waits_cancelled, &start, &t));
+        ASSERT_OK(resha_yield());
+        resha_task_cancel(&t);
+        resha_spawn(&g, other, NULL);
+        ASSERT_OK(resha_group_end(&g, 0));
+        /* the second wait fails only after another task had its turn */
+        ASSERT_STR(notes(), "cancelled other again other other other");
+        return 0;
+}
+
+/* ---- every wait looks for a cancel first, and does nothing then ---- */
+
+struct ready {
+        resha_mutex mutex;
+        resha_event event;
+        resha_semaphore semaphore;
+        resha_queue *queue;
+        resha_limiter limiter;
+        resha_task self;
+};
+
+static int immediate_calls(void *arg)
+{
+        struct ready *r = arg;
+        struct job j = JOB("never", 0);
+        size_t winner = 77;
+        int item = 5;
+
+        resha_task_cancel(&r->self);
+        ASSERT_EQ(resha_mutex_lock(&r->mutex), -ECANCELED);
+        ASSERT_EQ(resha_event_wait(&r->event), -ECANCELED);
+        ASSERT_EQ(resha_semaphore_acquire(&r->semaphore), -ECANCELED);
+        ASSERT_EQ(resha_queue_put(r->queue, &item), -ECANCELED);
+        ASSERT_EQ(resha_queue_get(r->queue, &item), -ECANCELED);
+        ASSERT_EQ(resha_limiter_acquire(&r->limiter), -ECANCELED);
+        ASSERT_EQ(resha_sleep(RESHA_NS(0)), -ECANCELED);
+        ASSERT_EQ(resha_sleep_until((resha_instant){ 0 }), -ECANCELED);
+        ASSERT_EQ(resha_yield(), -ECANCELED);
+        ASSERT_EQ(resha_checkpoint(), -ECANCELED);
+        ASSERT_EQ(resha_gather(job, &j, 1, sizeof j, NULL), -ECANCELED);
+        ASSERT_EQ(resha_race(job, &j, 1, sizeof j, NULL, &winner), -ECANCELED);
+        ASSERT_EQ(winner, 77);
+        ASSERT_EQ(resha_retry(job, &j, NULL), -ECANCELED);
+        return resha_task_wait(&r->self, NULL);
+}
+
+TASK(semantics_58_immediate_calls_see_a_cancel)
+{
+        struct ready r = { 0 };
+        int status, item = 1;
+
+        resha_event_set(&r.event);
+        resha_semaphore_init(&r.semaphore, 1);
+        ASSERT_OK(resha_limiter_init(&r.limiter, 1, RESHA_S(1), 1));
+        ASSERT_OK(resha_queue_new(sizeof(int), 2, NULL, &r.queue));
+        ASSERT_EQ(resha_queue_put(r.queue, &item), 1);
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, immediate_calls, &r, &r.self));
+        ASSERT_OK(resha_task_wait(&r.self, &status));
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(status, -ECANCELED);
+        /* and nothing was taken */
+        ASSERT_FALSE(resha_mutex_locked(&r.mutex));
+        ASSERT_EQ(resha_semaphore_available(&r.semaphore), 1);
+        ASSERT_EQ(resha_queue_count(r.queue), 1);
+        resha_instant start = resha_now();
+        ASSERT_OK(resha_limiter_acquire(&r.limiter));
+        ASSERT_ELAPSED(start, 0);
+        resha_queue_free(r.queue);
+        return 0;
+}
+
+/* ---- a completed operation wins over a cancel that comes after it ---- */
+
+static int wait_event_then_sleep(void *arg)
+{
+        note("event %d", resha_event_wait(arg));
+        int rc = resha_sleep(RESHA_MS(1));
+        note("sleep %d", rc);
+        return rc;
+}
+
+TASK(semantics_55_completed_wait_wins_over_cancel)
+{
+        resha_event e = { { 0 } };
+        resha_task t = { 0 };
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, wait_event_then_sleep, &e, &t));
+        ASSERT_OK(resha_yield());
+        resha_event_set(&e);
+        resha_task_cancel(&t);
+        ASSERT_OK(resha_task_wait(&t, &status));
+        ASSERT_EQ(status, -ECANCELED);
+        ASSERT_STR(notes(), "event 0 sleep -125");
+        return resha_group_end(&g, 0);
+}
+
+static int wait_task_then_sleep(void *arg)
+{
+        int status = 0;
+
+        note("wait %d", resha_task_wait(arg, &status));
+        note("status %d", status);
+        return resha_sleep(RESHA_MS(1));
+}
+
+static int cancels(void *arg)
+{
+        resha_task_cancel(arg);
+        return 0;
+}
+
+TASK(semantics_114_result_of_a_joined_task_wins_over_cancel)
+{
+        struct job j = JOB("a", 3, .result = 6);
+        resha_task t = { 0 };
+        int status;
+
+        SIM_ONLY();
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, wait_task_then_sleep, &j.task, &t));
+        ASSERT_OK(resha_spawn_task(&g, job, &j, &j.task));
+        ASSERT_OK(resha_sleep(RESHA_MS(3))); /* the job's timer came first, it has ended, the waiter is ready */
+        resha_spawn(&g, cancels, &t);
+        ASSERT_OK(resha_task_wait(&t, &status));
+        ASSERT_EQ(status, -ECANCELED);
+        ASSERT_HAS(notes(), "wait 0 status 6");
+        return resha_group_end(&g, 0);
+}
