@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* Gather: many tasks as one call. */
+
+#include <string.h>
+
+#include "job.h"
+
+struct number {
+        int in, out;
+};
+
+static int times_ten(void *arg)
+{
+        struct number *n = arg;
+        int rc = resha_sleep(RESHA_S(1));
+
+        n->out = n->in * 10;
+        return rc;
+}
+
+TASK(gather_results_in_the_order_given)
+{
+        struct number n[] = { { 1, 0 }, { 2, 0 }, { 3, 0 } };
+        resha_instant start = resha_now();
+
+        SIM_ONLY();
+        ASSERT_EQ(resha_gather(times_ten, n, 3, sizeof n[0], NULL), 0);
+        ASSERT_EQ(n[0].out, 10);
+        ASSERT_EQ(n[1].out, 20);
+        ASSERT_EQ(n[2].out, 30);
+        ASSERT_ELAPSED(start, 1000);
+        return 0;
+}
+
+TASK(semantics_150_gather_of_none)
+{
+        size_t failed = 9;
+
+        ASSERT_EQ(resha_gather(times_ten, NULL, 0, 8, NULL), 0);
+        ASSERT_EQ(resha_gather(times_ten, NULL, 0, 8, &(resha_gather_opts){ .limit = 3, .ret_failed = &failed }), 0);
+        ASSERT_EQ(failed, 0);
+        return 0;
+}
+
+TASK(gather_positive_results_are_good)
+{
+        struct job j[] = { JOB("a", 1, .result = 5), JOB("b", 1, .result = 6) };
+        int status[2] = { -1, -1 };
+
+        ASSERT_EQ(resha_gather(job, j, 2, sizeof j[0], &(resha_gather_opts){ .ret_status = status }), 0);
+        ASSERT_EQ(status[0], 5);
+        ASSERT_EQ(status[1], 6);
+        return 0;
+}
+
+TASK(semantics_151_first_failure_cancels_and_joins_the_others)
+{
+        struct job j[] = { JOB("a", 10), JOB("b", 20, .result = -ENOENT), JOB("c", 5000, .clean = 7), JOB("d", 5000) };
+        resha_instant start = resha_now();
+
+        ASSERT_EQ(resha_gather(job, j, 4, sizeof j[0], NULL), -ENOENT);
+        ASSERT_STR(notes(), "a+ b+ c+ d+ a- b- d! c!");
+        ASSERT_ELAPSED(start, 27);
+        ASSERT_FALSE(resha_cancelled());
+        return 0;
+}
+
+static int fails_when_cancelled(void *arg)
+{
+        struct job *j = arg;
+        int rc = resha_sleep(RESHA_MS(j->ms));
+
+        return rc == -ECANCELED ? resha_fail(-EPIPE, "%s: clean-up failed", j->name)
+                                : resha_fail(-EIO, "%s failed", j->name);
+}
+
+TASK(semantics_152_later_failures_are_not_lost)
+{
+        struct job j[] = { JOB("a", 5000), JOB("b", 2), JOB("c", 5000) };
+        resha_error errors[3];
+        int status[3];
+        size_t failed;
+        resha_gather_opts o = { .ret_errors = errors, .ret_status = status, .ret_failed = &failed };
+
+        memset(errors, 0xff, sizeof errors);
+        ASSERT_EQ(resha_gather(fails_when_cancelled, j, 3, sizeof j[0], &o), -EIO);
+        ASSERT_EQ(failed, 3);
+        ASSERT_EQ(status[0], -EPIPE);
+        ASSERT_EQ(status[1], -EIO);
+        ASSERT_STR(errors[0].text, "a: clean-up failed");
+        ASSERT_STR(errors[1].text, "b failed");
+        ASSERT_EQ(errors[2].item, 3);
+        return 0;
+}
+
+TASK(semantics_154_keep_going_gives_each_result)
+{
+        struct job j[] = { JOB("a", 1), JOB("b", 2, .result = -ENOENT), JOB("c", 3, .result = 4), JOB("d", 4) };
+        resha_error errors[4];
+        int status[4];
+        size_t failed;
+        resha_gather_opts o = { .keep_going = true, .ret_errors = errors, .ret_status = status, .ret_failed = &failed };
+
+        memset(errors, 0xff, sizeof errors);
+        ASSERT_EQ(resha_gather(job, j, 4, sizeof j[0], &o), 0);
+        ASSERT_STR(notes(), "a+ b+ c+ d+ a- b- c- d-");
+        ASSERT_EQ(failed, 1);
+        const int expected[] = { 0, -ENOENT, 4, 0 };
+        for (size_t i = 0; i < 4; i++) {
+                ASSERT_EQ(status[i], expected[i]);
+                ASSERT_EQ(errors[i].code, expected[i] < 0 ? expected[i] : 0);
+                ASSERT_STR(errors[i].text, i == 1 ? "b failed" : "");
+        }
+        ASSERT_EQ(errors[1].item, 2);
+        ASSERT_EQ(errors[1].items, 4);
+        return 0;
+}
+
+struct flight {
+        unsigned *now, *most;
+        const char *name;
+};
+
+static int fly(void *arg)
+{
+        struct flight *f = arg;
+
+        note("%s", f->name);
+        if (++*f->now > *f->most)
+                *f->most = *f->now;
+        int rc = resha_sleep(RESHA_MS(10));
+        --*f->now;
+        return rc;
+}
+
+TASK(gather_limit)
+{
+        unsigned now = 0, most = 0;
+        struct flight f[] = { { &now, &most, "a" }, { &now, &most, "b" }, { &now, &most, "c" },
+                              { &now, &most, "d" }, { &now, &most, "e" }, { &now, &most, "f" } };
+        resha_instant start = resha_now();
+
+        ASSERT_OK(resha_gather(fly, f, 6, sizeof f[0], &(resha_gather_opts){ .limit = 2 }));
+        ASSERT_EQ(most, 2);
+        ASSERT_ELAPSED(start, 30);
+        ASSERT_STR(notes(), "a b c d e f");
+        ASSERT_OK(resha_gather(fly, f, 6, sizeof f[0], &(resha_gather_opts){ .limit = 100 }));
+        ASSERT_EQ(most, 6);
+        return 0;
+}
+
+TASK(gather_failure_under_a_limit_leaves_the_rest_unstarted)
+{
+        struct job j[] = { JOB("a", 5, .result = -EIO), JOB("b", 5000), JOB("c", 1), JOB("d", 1) };
+        int status[4] = { 9, 9, 9, 9 };
+        resha_error errors[4];
+        size_t failed;
+        resha_gather_opts o = { .limit = 2, .ret_status = status, .ret_errors = errors, .ret_failed = &failed };
+
+        ASSERT_EQ(resha_gather(job, j, 4, sizeof j[0], &o), -EIO);
+        ASSERT_STR(notes(), "a+ b+ a- b!");
+        ASSERT_EQ(status[0], -EIO);
+        for (size_t i = 1; i < 4; i++) {
+                ASSERT_EQ(status[i], -ECANCELED);
+                ASSERT_EQ(errors[i].code, -ECANCELED);
+                ASSERT_TRUE(*errors[i].text);
+        }
+        ASSERT_EQ(failed, 4);
+        return 0;
+}
+
+static int gathers_three(void *arg)
+{
+        struct job *j = arg;
+        int rc = resha_gather(job, j, 3, sizeof *j, NULL);
+
+        note("%d", rc);
+        return rc;
+}
+
+TASK(semantics_156_cancel_reaches_every_child_and_all_are_joined)
+{
+        struct job j[] = { JOB("a", 5000, .clean = 9), JOB("b", 5000, .clean = 3), JOB("c", 5000) };
+
+        ASSERT_EQ(status_when_cancelled(1, gathers_three, j), -ECANCELED);
+        ASSERT_STR(notes(), "a+ b+ c+ c! b! a! -125"); /* semantics 157: joined, clean-ups too */
+        return 0;
+}
+
+static int gathers_keeping_going(void *arg)
+{
+        struct job *j = arg;
+        int status[3];
+        resha_error errors[3];
+        size_t failed;
+        resha_gather_opts o = { .keep_going = true, .ret_status = status, .ret_errors = errors, .ret_failed = &failed };
+        int rc = resha_gather(job, j, 3, sizeof *j, &o);
+
+        note("%d: %d %d %d, %zu failed", rc, status[0], status[1], status[2], failed);
+        ASSERT_EQ(errors[0].code, 0);
+        ASSERT_EQ(errors[2].code, -ECANCELED);
+        return rc;
+}
+
+TASK(semantics_158_cancel_of_one_that_keeps_going)
+{
+        struct job j[] = { JOB("a", 1, .result = 8), JOB("b", 5000), JOB("c", 5000) };
+
+        SIM_ONLY();
+        ASSERT_EQ(status_when_cancelled(5, gathers_keeping_going, j), -ECANCELED);
+        ASSERT_STR(notes(), "a+ b+ c+ a- b! c! -125: 8 -125 -125, 2 failed");
+        return 0;
+}
+
+static int swallows_cancel(void *arg)
+{
+        struct job *j = arg;
+        int rc = resha_sleep(RESHA_MS(j->ms));
+
+        return rc == -ECANCELED ? 1 : rc;
+}
+
+static int gathers_swallowers(void *arg)
+{
+        struct job *j = arg;
+
+        return resha_gather(swallows_cancel, j, 3, sizeof *j, NULL);
+}
+
+TASK(semantics_159_cancel_that_every_child_swallows_comes_out)
+{
+        struct job j[] = { JOB("a", 5000), JOB("b", 5000), JOB("c", 5000) };
+
+        ASSERT_EQ(status_when_cancelled(1, gathers_swallowers, j), -ECANCELED);
+        return 0;
+}
+
+TASK(gather_under_a_timeout)
+{
+        struct job j[] = { JOB("a", 1), JOB("b", 5000), JOB("c", 5000) };
+
+        RESHA_SCOPE(s);
+        resha_timeout_begin(&s, RESHA_MS(20));
+        int rc = resha_gather(job, j, 3, sizeof j[0], NULL);
+        ASSERT_EQ(resha_scope_end(&s, rc), -ETIME);
+        ASSERT_STR(notes(), "a+ b+ c+ a- b! c!");
+        return 0;
+}
+
+static int each_in_time(void *arg)
+{
+        return resha_timeout(RESHA_MS(20), job, arg);
+}
+
+TASK(semantics_b11_a_timeout_for_each_gives_a_record_for_each)
+{
+        struct job j[] = { JOB("a", 1), JOB("b", 5000), JOB("c", 2), JOB("d", 5000) };
+        int status[4];
+        resha_error errors[4];
+        size_t failed;
+        resha_gather_opts o = { .keep_going = true, .ret_status = status, .ret_errors = errors, .ret_failed = &failed };
+
+        ASSERT_EQ(resha_gather(each_in_time, j, 4, sizeof j[0], &o), 0);
+        ASSERT_EQ(failed, 2);
+        ASSERT_EQ(status[0], 0);
+        ASSERT_EQ(status[1], -ETIME);
+        ASSERT_EQ(status[2], 0);
+        ASSERT_EQ(status[3], -ETIME);
+        ASSERT_STR(errors[1].text, resha_strerror(-ETIME));
+        return 0;
+}
+
+TASK(gather_reserved_words_must_be_zero)
+{
+        struct job j = JOB("a", 1);
+        resha_gather_opts o = { .limit = 1 };
+
+        o._reserved[3] = 1;
+        ASSERT_EQ(resha_gather(job, &j, 1, sizeof j, &o), -EINVAL);
+        ASSERT_STR(notes(), "");
+        return 0;
+}
+
+TEST(gather_outside_a_task)
+{
+        struct job j = JOB("a", 1);
+
+        ASSERT_EQ(resha_gather(job, &j, 1, sizeof j, NULL), -EPERM);
+}
+
+static int many_results(__attribute__((unused)) void *arg)
+{
+        static struct job j[300];
+        int status[300];
+        size_t failed, bad = 0;
+        resha_gather_opts o = { .limit = 7, .keep_going = true, .ret_status = status, .ret_failed = &failed };
+
+        for (int i = 0; i < 300; i++) {
+                j[i] = (struct job)JOB("", i * 7 % 13, .result = i % 10 ? i : -EIO);
+                bad += i % 10 == 0;
+        }
+        ASSERT_OK(resha_gather(job, j, 300, sizeof j[0], &o));
+        notes();
+        ASSERT_EQ(failed, bad);
+        for (int i = 0; i < 300; i++)
+                ASSERT_EQ(status[i], i % 10 ? i : -EIO);
+        return 0;
+}
+
+TEST(gather_under_many_seeds)
+{
+        RUN_SEEDS(many_results, NULL, 50);
+}
