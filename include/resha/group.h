@@ -83,13 +83,16 @@ typedef struct resha_spawn_opts {
 RESHA_API int resha_spawn_opt(resha_group *g, resha_fn *fn, const void *arg, const resha_spawn_opts *opts);
 RESHA_API int resha_spawn_at(resha_group *g, resha_fn *fn, void *arg, const char *name, const char *site);
 
-#define resha_spawn(g, fn, arg) resha_spawn_at((g), (fn), (arg), #fn, RESHA_SITE)
+/* With a name and a place. resha_spawn(g, fn, arg) and resha_spawn_copy(g, fn, arg) take compound literals too, as
+ * &(struct client){ a, b }. */
+#define resha_spawn(g, fn, ...) resha_spawn_at((g), (fn), __VA_ARGS__, #fn, RESHA_SITE)
 #define resha_spawn_task(g, fn, arg, handle) \
         resha_spawn_opt((g), (fn), (arg), \
                         &RESHA_LITERAL(resha_spawn_opts){ .task = (handle), .name = #fn, .site = RESHA_SITE })
-#define resha_spawn_copy(g, fn, arg) \
-        resha_spawn_opt((g), (fn), (arg), \
-                        &RESHA_LITERAL(resha_spawn_opts){ .copy = sizeof *(arg), .name = #fn, .site = RESHA_SITE })
+#define resha_spawn_copy(g, fn, ...) \
+        resha_spawn_opt( \
+                (g), (fn), (__VA_ARGS__), \
+                &RESHA_LITERAL(resha_spawn_opts){ .copy = sizeof *(__VA_ARGS__), .name = #fn, .site = RESHA_SITE })
 
 RESHA_END_DECLS
 #endif

@@ -82,7 +82,7 @@ TASK(group_limit_serves_spawners_first_come_first_served)
         struct spawner s[] = { { &limited, j, 3 }, { &limited, j + 3, 3 } };
         ASSERT_OK(resha_gather(spawns_all, s, 2, sizeof s[0], NULL));
         ASSERT_OK(resha_group_end(&limited, 0));
-        ASSERT_STR(notes(), "a+ a- x+ x- b+ b- y+ y- c+ c- z+ z-");
+        ASSERT_STR(notes(), "a+ a- b+ b- x+ x- c+ c- y+ y- z+ z-");
         return 0;
 }
 
