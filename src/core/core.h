@@ -64,13 +64,14 @@ enum { RS_RECORDS_MAX = 4 };
 struct rs_scope {
         struct rs_scope
                 *parent; /* the next one out: of the same task, or the group's that owns the task; NULL: the run */
-        struct rs_scope *inner; /* the next one in, of the same task */
-        struct rs_task *task;   /* whose frame it lies in; NULL: not begun, or ended */
-        struct rs_timer timer;  /* active while a deadline is set */
-        const char *why;        /* no-suspend regions */
-        int begin_code;         /* what begin could not do */
-        bool requested;         /* cancelled here: by call, deadline, failure of a child or end of a background group */
-        bool effective;         /* requested, or something outside that is visible is */
+        struct rs_scope *inner;   /* the next one in, of the same task */
+        struct rs_task *task;     /* whose frame it lies in; NULL: not begun, or ended */
+        struct rs_timer timer;    /* active while a deadline is set */
+        struct rs_record *before; /* a failure that escaped before this was begun: given back at its end */
+        const char *why;          /* no-suspend regions */
+        int begin_code;           /* what begin could not do */
+        bool requested; /* cancelled here: by call, deadline, failure of a child or end of a background group */
+        bool effective; /* requested, or something outside that is visible is */
         bool shield;
         bool expired;       /* the deadline passed while it was open */
         bool ended_expired; /* its end gave -ETIME on its own account */
@@ -328,6 +329,7 @@ bool rs_task_base_cancelled(const struct rs_task *t);
 
 void rs_scope_open(struct rs_loop *l, struct rs_scope *s);
 void rs_scope_close(struct rs_loop *l, struct rs_scope *s); /* inner ones first */
+void rs_scope_close_inner(struct rs_loop *l, struct rs_scope *s);
 bool rs_scope_outside_cancelled(const struct rs_scope *s);
 void rs_scope_request(struct rs_loop *l, struct rs_scope *s);
 void rs_task_attend(struct rs_task *t); /* attention and frame_low from its innermost scope */

@@ -42,6 +42,8 @@ void resha_group_begin(resha_group *group, const resha_group_opts *opts)
 
         if (RS_UNLIKELY(!l || !l->current)) {
                 *g = (struct rs_group){ .scope = { .begin_code = -EPERM } };
+        } else if (RS_UNLIKELY(g->scope.task != NULL)) {
+                g->scope.begin_code = -EINVAL; /* it is open: the first begin holds */
         } else if (RS_UNLIKELY(opts && !opts_valid(opts))) {
                 rs_group_open(l, g, NULL);
                 g->scope.begin_code = -EINVAL;
@@ -124,9 +126,7 @@ int rs_group_close(struct rs_loop *l, struct rs_group *g, int rc)
 {
         struct rs_task *t = g->scope.task;
 
-        if (RS_UNLIKELY(t->scope != &g->scope))
-                while (t->scope != &g->scope)
-                        rs_scope_close(l, t->scope);
+        rs_scope_close_inner(l, &g->scope);
         if (RS_UNLIKELY(t->escaped))
                 rc = rs_attribute(l, t, rc, g->scope.effective);
         if (RS_UNLIKELY(rc < 0))
@@ -176,8 +176,7 @@ void resha_group_leave(resha_group *group)
         struct rs_task *t = l->current;
         if (g->running && !g->scope.requested)
                 rs_scope_request(l, &g->scope);
-        while (t->scope != &g->scope)
-                rs_scope_close(l, t->scope);
+        rs_scope_close_inner(l, &g->scope);
         join(l, g);
         rs_scope_close(l, &g->scope);
         if (g->failure)

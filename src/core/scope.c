@@ -58,16 +58,34 @@ void rs_scope_open(struct rs_loop *l, struct rs_scope *s)
         }
         t->scope = s;
         s->effective = s->requested || (!s->shield && (t->attention & RS_CANCELLED));
+        if (RS_UNLIKELY(t->escaped != NULL)) {
+                s->before = t->escaped;
+                t->escaped = NULL;
+        }
         rs_task_attend(t);
 }
 
-/* Out of its task's chain. Inner ones that are still open belong to frames that were left by other ways than return:
- * closed first. */
-void rs_scope_close(struct rs_loop *l, struct rs_scope *s)
+static void lost(struct rs_loop *l, struct rs_task *t, struct rs_record *r)
+{
+        if (r->error.code != -ETIME)
+                rs_report(l, RESHA_REPORT_LOST_ERROR, r->error.code, t, "%s", r->error.text);
+        rs_record_free(l, r);
+}
+
+/* Clean-up between a failure and the boundary that will see it: the failure comes first. */
+static void escape_again(struct rs_loop *l, struct rs_task *t, struct rs_record *r)
+{
+        if (t->escaped)
+                lost(l, t, t->escaped);
+        t->escaped = r;
+}
+
+/* Inner ones that are still open belong to frames that were left by other ways than return: closed first. */
+void rs_scope_close_inner(struct rs_loop *l, struct rs_scope *s)
 {
         struct rs_task *t = s->task;
 
-        while (t->scope != s) {
+        while (RS_UNLIKELY(t->scope != s)) {
                 struct rs_scope *inner = t->scope;
                 if (l->strict)
                         rs_task_abort(t, "a scope or group ends while one that was begun inside it is open");
@@ -76,6 +94,14 @@ void rs_scope_close(struct rs_loop *l, struct rs_scope *s)
                 else
                         rs_scope_close(l, inner);
         }
+}
+
+/* Out of its task's chain. */
+void rs_scope_close(struct rs_loop *l, struct rs_scope *s)
+{
+        struct rs_task *t = s->task;
+
+        rs_scope_close_inner(l, s);
         rs_timer_clear(l, &s->timer);
         t->scope = s->parent;
         if (t->outermost == s)
@@ -83,6 +109,8 @@ void rs_scope_close(struct rs_loop *l, struct rs_scope *s)
         else
                 s->parent->inner = NULL;
         s->task = NULL;
+        if (RS_UNLIKELY(s->before != NULL))
+                escape_again(l, t, s->before);
         rs_task_attend(t);
 }
 
@@ -195,6 +223,10 @@ static void begin(resha_scope *scope, const struct rs_scope *init, int64_t deadl
         struct rs_loop *l = rs_loop_current;
 
         _Static_assert(sizeof(struct rs_scope) <= sizeof(resha_scope), "resha_scope is too small");
+        if (RS_UNLIKELY(s->task != NULL)) {
+                s->begin_code = -EINVAL; /* it is open: the first begin holds */
+                return;
+        }
         *s = *init;
         s->begin_code = code;
         if (!l || !l->current) {
@@ -253,12 +285,14 @@ int resha_scope_end(resha_scope *scope, int rc)
         if (!s->task || !l || l->current != s->task || s->is_group)
                 return rc < 0 ? rc : s->begin_code < 0 ? s->begin_code : -EPERM;
         struct rs_task *t = s->task;
-        bool outside = rs_scope_outside_cancelled(s), inside = s->effective;
+        bool outside = rs_scope_outside_cancelled(s);
+        rs_scope_close_inner(l, s);
+        if (RS_UNLIKELY(t->escaped != NULL))
+                rc = rs_attribute(l, t, rc, s->effective);
         rs_scope_close(l, s);
-        if (RS_LIKELY(rc != -ECANCELED && !t->escaped))
-                return rc;
-        rc = rs_attribute(l, t, rc, inside);
-        if (rc != -ECANCELED || outside || !s->requested)
+        if (RS_LIKELY(rc != -ECANCELED))
+                return RS_UNLIKELY(s->begin_code < 0 && rc >= 0) ? s->begin_code : rc;
+        if (outside || !s->requested)
                 return rc;
         return s->expired ? expired(s) : 0;
 }

@@ -506,3 +506,16 @@ TASK(group_early_return_through_two_groups)
         ASSERT_STR(notes(), "o!");
         return 0;
 }
+
+TASK(group_begun_twice)
+{
+        struct job j = JOB("a", 1);
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, job, &j);
+        resha_group_begin(&g, NULL);
+        ASSERT_EQ(resha_group_end(&g, 0), -EINVAL);
+        ASSERT_STR(notes(), "a+ a-");
+        return 0;
+}

@@ -368,6 +368,25 @@ TEST(scope_early_return_of_the_main_task)
         ASSERT_EQ(test_run_opts(returns_from_inside, NULL, NULL), -ETIME);
 }
 
+static int returns_then_cleans_up(void *arg)
+{
+        int ms = 1, rc = returns_from_inside(arg);
+
+        ASSERT_OK(resha_shielded(RESHA_S(9), sleep_ms, &ms));
+        RESHA_SCOPE(s);
+        resha_timeout_begin(&s, RESHA_S(9));
+        ASSERT_OK(resha_scope_end(&s, resha_sleep(RESHA_MS(1))));
+        return rc;
+}
+
+TASK(scope_early_return_and_then_a_cleanup_in_scopes)
+{
+        struct job none = JOB("x", 0);
+
+        ASSERT_EQ(resha_gather(returns_then_cleans_up, &none, 1, sizeof none, NULL), -ETIME);
+        return 0;
+}
+
 TASK(scope_declared_and_not_begun)
 {
         {
