@@ -83,13 +83,15 @@ void resha_ticker_init(resha_ticker *t, resha_duration period)
 
 int resha_ticker_next(resha_ticker *t)
 {
-        if (t->period.ns <= 0)
+        int64_t period = t->period.ns, late = resha_now().ns - t->next.ns;
+
+        if (period <= 0)
                 return -EINVAL;
+        if (late > 0) /* to the first one on the grid that lies ahead */
+                t->next.ns = rs_time_add(rs_time_add(t->next.ns, (late - 1) / period * period), period);
         int rc = resha_sleep_until(t->next);
         if (rc < 0)
                 return rc;
-        int64_t now = resha_now().ns, late = now - t->next.ns;
-        /* The next one on the grid that lies ahead. */
-        t->next.ns = rs_time_add(t->next.ns, t->period.ns * (1 + (late > 0 ? late / t->period.ns : 0)));
+        t->next.ns = rs_time_add(t->next.ns, period);
         return 1;
 }
