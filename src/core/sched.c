@@ -298,7 +298,7 @@ int rs_enter_shielded(struct rs_loop **ret_loop)
 void rs_run_ready(struct rs_loop *l)
 {
         l->run_left = RS_POLL_SWITCHES;
-        l->poll_ticks = l->simulated ? 0 : rs_ticks() + rs_ticks_poll();
+        l->poll_ticks = l->simulated ? UINT64_MAX : rs_ticks() + rs_ticks_poll();
         struct rs_task *t = take_runnable(l);
         if (t)
                 transfer(l, &l->sp, t);
