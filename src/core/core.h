@@ -162,6 +162,7 @@ struct rs_loop {
         uint64_t poll_ticks;
         struct rs_ring *ring; /* events; NULL: off */
         void *sp;             /* the loop's own context while a task runs */
+        uint64_t control;     /* floating-point control words of the thread: those that tasks begin with */
         struct rs_heap timers;
         int64_t now; /* of the last visit */
         struct rs_backend *backend;

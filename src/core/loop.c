@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "core/core.h"
 #include "sys/sanitize.h"
+#include "sys/switch.h"
 #include "sys/thread.h"
 
 /* ---- reports ---- */
@@ -168,6 +169,7 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
         }
         rs_thread_stack(&l->native.bottom, &l->native.size);
         l->native.tsan_fiber = rs_tsan_current();
+        l->control = rs_switch_control();
         l->now = rs_now(l);
         return 0;
 }

@@ -90,7 +90,7 @@ static bool bind(struct rs_loop *l, struct rs_task *t)
                 rs_task_end(l, t, -ENOMEM);
                 return false;
         }
-        t->sp = rs_switch_prepare(t->stack->top, task_entry);
+        t->sp = rs_switch_prepare(t->stack->top, task_entry, l->control);
         return true;
 }
 
@@ -171,6 +171,7 @@ static void task_entry(void)
                         rs_stack_unreserve(&l->stacks);
                         t->stack = k;
                         t->sp = k->top; /* started */
+                        rs_switch_control_set(l->control);
                         l->current = t;
                         l->budget = RS_BUDGET;
                         continue;

@@ -68,7 +68,7 @@ rs_switch_start:
         .cfi_endproc
         .size   rs_switch_start, .-rs_switch_start
 
-/* void *rs_switch_prepare(void *top, void (*entry)(void)); the new task inherits FPCR of now. */
+/* void *rs_switch_prepare(void *top, void (*entry)(void), uint64_t control); */
         .globl  rs_switch_prepare
         .hidden rs_switch_prepare
         .type   rs_switch_prepare, %function
@@ -89,11 +89,39 @@ rs_switch_prepare:
         stp     xzr, xzr, [x0, #112]
         stp     xzr, xzr, [x0, #128]
         stp     xzr, xzr, [x0, #144]
-        mrs     x9, fpcr
-        stp     x9, xzr, [x0, #160]
+        stp     x2, xzr, [x0, #160]
         ret
         .cfi_endproc
         .size   rs_switch_prepare, .-rs_switch_prepare
+
+/* uint64_t rs_switch_control(void); */
+        .globl  rs_switch_control
+        .hidden rs_switch_control
+        .type   rs_switch_control, %function
+        .p2align 4
+rs_switch_control:
+        .cfi_startproc
+        hint    #34
+        mrs     x0, fpcr
+        ret
+        .cfi_endproc
+        .size   rs_switch_control, .-rs_switch_control
+
+/* void rs_switch_control_set(uint64_t control); */
+        .globl  rs_switch_control_set
+        .hidden rs_switch_control_set
+        .type   rs_switch_control_set, %function
+        .p2align 4
+rs_switch_control_set:
+        .cfi_startproc
+        hint    #34
+        mrs     x9, fpcr
+        cmp     x9, x0
+        b.eq    1f
+        msr     fpcr, x0
+1:      ret
+        .cfi_endproc
+        .size   rs_switch_control_set, .-rs_switch_control_set
 
         .section .note.GNU-stack, "", %progbits
         .section .note.gnu.property, "a"

@@ -77,7 +77,7 @@ rs_switch_start:
         .cfi_endproc
         .size   rs_switch_start, .-rs_switch_start
 
-/* void *rs_switch_prepare(void *top, void (*entry)(void)); the new task inherits the control words of now. */
+/* void *rs_switch_prepare(void *top, void (*entry)(void), uint64_t control); */
         .globl  rs_switch_prepare
         .hidden rs_switch_prepare
         .type   rs_switch_prepare, @function
@@ -86,9 +86,7 @@ rs_switch_prepare:
         .cfi_startproc
         endbr64
         leaq    -64(%rdi), %rax
-        movl    $0, 4(%rax)
-        stmxcsr (%rax)
-        fnstcw  4(%rax)
+        movq    %rdx, (%rax)
         xorl    %ecx, %ecx
         movq    %rcx, 8(%rax)
         movq    %rcx, 16(%rax)
@@ -101,6 +99,46 @@ rs_switch_prepare:
         ret
         .cfi_endproc
         .size   rs_switch_prepare, .-rs_switch_prepare
+
+/* uint64_t rs_switch_control(void); */
+        .globl  rs_switch_control
+        .hidden rs_switch_control
+        .type   rs_switch_control, @function
+        .p2align 4
+rs_switch_control:
+        .cfi_startproc
+        endbr64
+        movq    $0, -8(%rsp)
+        stmxcsr -8(%rsp)
+        fnstcw  -4(%rsp)
+        movq    -8(%rsp), %rax
+        ret
+        .cfi_endproc
+        .size   rs_switch_control, .-rs_switch_control
+
+/* void rs_switch_control_set(uint64_t control); */
+        .globl  rs_switch_control_set
+        .hidden rs_switch_control_set
+        .type   rs_switch_control_set, @function
+        .p2align 4
+rs_switch_control_set:
+        .cfi_startproc
+        endbr64
+        movq    %rdi, -8(%rsp)
+        movl    $0, -12(%rsp)
+        stmxcsr -16(%rsp)
+        fnstcw  -12(%rsp)
+        movl    -16(%rsp), %eax
+        cmpl    -8(%rsp), %eax
+        je      1f
+        ldmxcsr -8(%rsp)
+1:      movl    -12(%rsp), %eax
+        cmpl    -4(%rsp), %eax
+        je      2f
+        fldcw   -4(%rsp)
+2:      ret
+        .cfi_endproc
+        .size   rs_switch_control_set, .-rs_switch_control_set
 
         .section .note.GNU-stack, "", @progbits
         .section .note.gnu.property, "a"
