@@ -64,12 +64,13 @@ enum { RS_RECORDS_MAX = 4 };
 struct rs_scope {
         struct rs_scope
                 *parent; /* the next one out: of the same task, or the group's that owns the task; NULL: the run */
-        struct rs_scope *inner;   /* the next one in, of the same task */
-        struct rs_task *task;     /* whose frame it lies in; NULL: not begun, or ended */
-        struct rs_timer timer;    /* active while a deadline is set */
-        struct rs_record *before; /* a failure that escaped before this was begun: given back at its end */
-        const char *why;          /* no-suspend regions */
-        int begin_code;           /* what begin could not do */
+        struct rs_scope *inner;    /* the next one in, of the same task */
+        struct rs_task *task;      /* whose frame it lies in; NULL: not begun, or ended */
+        struct rs_timer timer;     /* active while a deadline is set */
+        struct rs_record *before;  /* a failure that escaped before this was begun: given back at its end */
+        struct rs_records records; /* shield: those of the task from before it, which it leaves alone */
+        const char *why;           /* no-suspend regions */
+        int begin_code;            /* what begin could not do */
         bool requested; /* cancelled here: by call, deadline, failure of a child or end of a background group */
         bool effective; /* requested, or something outside that is visible is */
         bool shield;
@@ -269,6 +270,9 @@ void rs_thread_records_set(struct rs_records *records);
 void rs_error_give(struct rs_loop *l, const resha_error *e);
 void rs_records_free(struct rs_loop *l, struct rs_records *records);
 const resha_error *rs_records_find(const struct rs_records *records, int code);
+const resha_error *rs_task_record(const struct rs_task *t, int code); /* those outside of its shields too */
+void rs_records_shield(struct rs_task *t, struct rs_scope *s);
+void rs_records_unshield(struct rs_loop *l, struct rs_task *t, struct rs_scope *s);
 
 void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format,
                ...) RESHA_PRINTF(5, 6);

@@ -62,6 +62,48 @@ const resha_error *rs_records_find(const struct rs_records *records, int code)
         return NULL;
 }
 
+const resha_error *rs_task_record(const struct rs_task *t, int code)
+{
+        const resha_error *e = rs_records_find(&t->records, code);
+
+        for (const struct rs_scope *s = t->scope; !e && s && s->task == t; s = s->parent)
+                e = rs_records_find(&s->records, code);
+        return e;
+}
+
+void rs_records_shield(struct rs_task *t, struct rs_scope *s)
+{
+        s->records = t->records;
+        t->records.first = NULL;
+}
+
+/* Where the list is full, the latest one of the shield takes the place of the oldest. */
+void rs_records_unshield(struct rs_loop *l, struct rs_task *t, struct rs_scope *s)
+{
+        struct rs_record *inside = t->records.first;
+        bool added = false;
+
+        t->records = s->records;
+        s->records.first = NULL;
+        while (inside) {
+                struct rs_record *r = inside, **end = &t->records.first;
+                unsigned n = 0;
+
+                inside = r->next;
+                for (; *end && n < RS_RECORDS_MAX - 1; n++)
+                        end = &(*end)->next;
+                if (rs_records_find(&t->records, r->error.code) || (*end && added)) {
+                        rs_record_free(l, r);
+                        continue;
+                }
+                if (*end)
+                        rs_record_free(l, *end);
+                *end = r;
+                r->next = NULL;
+                added = true;
+        }
+}
+
 /* The record for `code`, at the front of the list: its old one, the oldest of a full list, or a new one. */
 static struct rs_record *record_for(struct rs_loop *l, struct rs_records *records, int code)
 {
@@ -108,7 +150,7 @@ static void fill_task(const struct rs_loop *l, const struct rs_task *t, resha_er
 
 void rs_error_describe(struct rs_loop *l, const struct rs_task *t, int code, resha_error *ret_error)
 {
-        const resha_error *e = rs_records_find(&t->records, code);
+        const resha_error *e = rs_task_record(t, code);
 
         if (e) {
                 *ret_error = *e;
@@ -148,9 +190,13 @@ int resha_fail_at(int code, const char *site, const char *format, ...)
 
 const resha_error *resha_error_of(int rc)
 {
-        struct rs_records *records = records_here();
-        const resha_error *e = rc < 0 && records ? rs_records_find(records, rc) : NULL;
+        struct rs_loop *l = rs_loop_current;
+        const resha_error *e = NULL;
 
+        if (rc < 0 && l && l->current)
+                e = rs_task_record(l->current, rc);
+        else if (rc < 0 && thread_records)
+                e = rs_records_find(thread_records, rc);
         if (e)
                 return e;
         scratch = (resha_error){ .code = rc < 0 ? rc : 0 };

@@ -103,6 +103,8 @@ void rs_scope_close(struct rs_loop *l, struct rs_scope *s)
 
         rs_scope_close_inner(l, s);
         rs_timer_clear(l, &s->timer);
+        if (RS_UNLIKELY(s->shield))
+                rs_records_unshield(l, t, s);
         t->scope = s->parent;
         if (t->outermost == s)
                 t->outermost = NULL;
@@ -240,6 +242,8 @@ static void begin(resha_scope *scope, const struct rs_scope *init, int64_t deadl
                 else
                         rs_timer_set(l, &s->timer, deadline);
         }
+        if (s->shield)
+                rs_records_shield(l->current, s);
         rs_scope_open(l, s);
 }
 
@@ -271,9 +275,12 @@ void resha_nosuspend_begin(resha_scope *s, const char *why)
         begin(s, &(struct rs_scope){ .nosuspend = true, .why = why ? why : "?" }, INT64_MAX, 0);
 }
 
-static int expired(struct rs_scope *s)
+/* A shield leaves the record of an earlier -ETIME alone. */
+static int expired(const struct rs_task *t, struct rs_scope *s)
 {
         s->ended_expired = true;
+        if (s->shield && rs_task_record(t, -ETIME))
+                return -ETIME;
         return resha_fail_at(-ETIME, NULL, "deadline passed");
 }
 
@@ -294,7 +301,7 @@ int resha_scope_end(resha_scope *scope, int rc)
                 return RS_UNLIKELY(s->begin_code < 0 && rc >= 0) ? s->begin_code : rc;
         if (outside || !s->requested)
                 return rc;
-        return s->expired ? expired(s) : 0;
+        return s->expired ? expired(t, s) : 0;
 }
 
 /* The block was left by return: if the deadline is why, the next boundary must know. */

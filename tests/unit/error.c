@@ -140,6 +140,45 @@ TASK(error_record_survives_a_shield)
         return 0;
 }
 
+static int fails_inside(__attribute__((unused)) void *arg)
+{
+        return resha_fail(-EPROTO, "inner");
+}
+
+static int fails_in_a_nested_shield(__attribute__((unused)) void *arg)
+{
+        return resha_shielded(RESHA_S(1), fails_inside, NULL);
+}
+
+static int fails_in_five_ways(__attribute__((unused)) void *arg)
+{
+        ASSERT_STR(resha_error_of(-EIO)->text, "the cause"); /* seen from inside */
+        resha_fail(-EIO, "clean-up failed");
+        ASSERT_STR(resha_error_of(-EIO)->text, "clean-up failed");
+        resha_fail(-E2BIG, "clean-up failed");
+        resha_fail(-EPIPE, "clean-up failed");
+        resha_fail(-ENODEV, "clean-up failed");
+        return resha_fail(-EPROTO, "clean-up failed");
+}
+
+TASK(error_records_survive_a_shield_full_of_failures)
+{
+        resha_fail(-ENOENT, "another");
+        resha_fail(-EIO, "the cause");
+        ASSERT_EQ(resha_shielded(RESHA_S(1), fails_in_five_ways, NULL), -EPROTO);
+        ASSERT_STR(resha_error_of(-EIO)->text, "the cause");
+        ASSERT_STR(resha_error_of(-ENOENT)->text, "another");
+        ASSERT_STR(resha_error_of(-EPROTO)->text, "clean-up failed");
+        resha_fail(-EACCES, "third");
+        resha_fail(-EBUSY, "fourth");
+        ASSERT_EQ(resha_shielded(RESHA_S(1), fail_the_same_way, NULL), -EIO);
+        resha_fail(-EFBIG, "fifth");
+        ASSERT_EQ(resha_shielded(RESHA_S(1), fails_in_a_nested_shield, NULL), -EPROTO);
+        ASSERT_STR(resha_error_of(-EPROTO)->text, "inner"); /* there is always room for the latest */
+        ASSERT_STR(resha_error_of(-EFBIG)->text, "fifth");
+        return 0;
+}
+
 TASK(error_of_a_shield_is_kept_where_there_was_none)
 {
         ASSERT_EQ(resha_shielded(RESHA_S(1), fail_the_same_way, NULL), -EIO);
