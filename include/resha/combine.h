@@ -26,7 +26,7 @@ typedef struct resha_gather_opts {
  * so) */
 RESHA_API RESHA_MUST int resha_gather_at(resha_fn *fn, void *items, size_t n, size_t size,
                                          const resha_gather_opts *opts, const char *name, const char *site);
-/* resha_gather(fn, items, n, size, opts); variadic, because the commas of a compound literal part arguments of macros. */
+/* resha_gather(fn, items, n, size, opts); variadic: the commas of a compound literal part arguments of macros. */
 #define resha_gather(fn, items, n, ...) resha_gather_at((fn), (items), (n), __VA_ARGS__, #fn, RESHA_SITE)
 
 typedef struct resha_race_opts {

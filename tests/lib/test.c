@@ -128,7 +128,10 @@ const char *test_backend(void)
         return s && *s ? s : "sim:0";
 }
 
-bool test_is_sim(void) { return strncmp(test_backend(), "sim", 3) == 0; }
+bool test_is_sim(void)
+{
+        return strncmp(test_backend(), "sim", 3) == 0;
+}
 
 int test_run_opts(resha_fn *fn, void *arg, const resha_run_opts *opts)
 {
@@ -150,7 +153,10 @@ static void run_on(resha_fn *fn, void *arg, const char *backend, const char *fil
                           e.site ? e.site : "no site");
 }
 
-void test_run(resha_fn *fn, void *arg, const char *file, int line) { run_on(fn, arg, test_backend(), file, line); }
+void test_run(resha_fn *fn, void *arg, const char *file, int line)
+{
+        run_on(fn, arg, test_backend(), file, line);
+}
 
 void test_run_seeds(resha_fn *fn, void *arg, unsigned n, const char *file, int line)
 {
@@ -201,7 +207,10 @@ const char *notes(void)
         return given;
 }
 
-int64_t test_ms_since(resha_instant t) { return (resha_now().ns - t.ns) / 1000000; }
+int64_t test_ms_since(resha_instant t)
+{
+        return (resha_now().ns - t.ns) / 1000000;
+}
 
 void test_child(int (*fn)(void *arg), void *arg, struct test_child *c)
 {
