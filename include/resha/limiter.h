@@ -2,8 +2,9 @@
 #ifndef RESHA_LIMITER_H
 #define RESHA_LIMITER_H
 
-/* A rate limiter: at most `count` starts in any window of `per`, first come first served. Not the same as a semaphore,
- * which limits how many run at once. Each caller reserves the next free instant and sleeps once. */
+/* A rate limiter: at most `count` starts in any window of `per` (with a burst, up to burst - 1 more), first come first
+ * served. Not the same as a semaphore, which limits how many run at once. Each caller reserves the next free instant
+ * and sleeps once. */
 
 #include <resha/base.h>
 #include <resha/time.h>

@@ -344,6 +344,7 @@ void rs_escape(struct rs_loop *l, struct rs_task *t, struct rs_record *r);
 void rs_group_open(struct rs_loop *l, struct rs_group *g, const resha_group_opts *opts);
 int rs_group_close(struct rs_loop *l, struct rs_group *g, int rc);
 void rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e);
+void rs_group_place_free(struct rs_group *g);
 void rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled);
 
 struct rs_record *rs_record_new(struct rs_loop *l, const resha_error *e);

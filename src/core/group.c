@@ -69,12 +69,25 @@ void rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_
                 rs_scope_request(l, &g->scope);
 }
 
+/* One place less is in use: it goes to the first spawner in line, or lets the body go on. */
+void rs_group_place_free(struct rs_group *g)
+{
+        struct rs_node *n = rs_list_pop(&g->spawners);
+
+        if (RS_UNLIKELY(n != NULL)) {
+                g->running++;
+                rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
+        } else if (g->running == 0 && g->joiner) {
+                struct rs_wait *w = g->joiner;
+                g->joiner = NULL;
+                rs_wake(w, 0);
+        }
+}
+
 void rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled)
 {
-        struct rs_node *n;
-
         rs_list_remove(&g->children, &t->sibling);
-        g->running--;
+        g->running--; /* before the failure is told: `cancelled` counts the others */
         if (RS_UNLIKELY(rc < 0)) {
                 resha_error e;
 
@@ -88,14 +101,7 @@ void rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task 
         } else if (g->child_done) {
                 g->child_done(g, t, rc, NULL);
         }
-        if (RS_UNLIKELY((n = rs_list_pop(&g->spawners)) != NULL)) {
-                g->running++;
-                rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
-        } else if (g->running == 0 && g->joiner) {
-                struct rs_wait *w = g->joiner;
-                g->joiner = NULL;
-                rs_wake(w, 0);
-        }
+        rs_group_place_free(g);
 }
 
 /* ---- ending ---- */

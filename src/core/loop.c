@@ -207,8 +207,12 @@ int rs_loop_run(struct rs_loop *l, resha_fn *fn, void *arg)
                         break;
                 visit(l);
         }
-        if (l->deadlocked)
+        if (l->deadlocked) {
+                if (l->opts.ret_error)
+                        *l->opts.ret_error =
+                                (resha_error){ .code = -EDEADLK, .text = "all tasks wait and nothing can wake them" };
                 return -EDEADLK;
+        }
         return l->finished ? l->main_result : -ECANCELED;
 }
 

@@ -79,7 +79,14 @@ static inline struct rs_task *take_next(struct rs_loop *l)
         return t;
 }
 
-static void task_entry(void) __attribute__((noreturn));
+#ifdef RS_TSAN
+/* These never return, and would leave an entry on the shadow call stack of a fiber that is used again and again. */
+#define RS_NO_TSAN __attribute__((no_sanitize("thread")))
+#else
+#define RS_NO_TSAN
+#endif
+
+static void task_entry(void) __attribute__((noreturn)) RS_NO_TSAN;
 
 /* A stack for a task that has none yet. False: it could not be had, and the task has ended with -ENOMEM. */
 static bool bind(struct rs_loop *l, struct rs_task *t)
@@ -128,7 +135,7 @@ static inline __attribute__((always_inline)) void transfer(struct rs_loop *l, vo
 }
 
 /* The last switch of a stack: nobody comes back. */
-static void transfer_for_good(struct rs_loop *l, struct rs_task *to) __attribute__((noreturn));
+static void transfer_for_good(struct rs_loop *l, struct rs_task *to) __attribute__((noreturn)) RS_NO_TSAN;
 static void transfer_for_good(struct rs_loop *l, struct rs_task *to)
 {
         void *nowhere;

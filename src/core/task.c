@@ -189,9 +189,13 @@ static int wait_for_place(struct rs_loop *l, struct rs_group *g)
 
         rs_list_push(&g->spawners, &w.node);
         int rc = (int)rs_wait(l, &w);
-        if (rc == 0)
-                g->running--;
-        return rc;
+        if (rc < 0)
+                return rc;
+        g->running--;
+        if (!g->scope.effective)
+                return 0;
+        rs_group_place_free(g); /* the spawner stands outside of a group that was cancelled meanwhile */
+        return -ECANCELED;
 }
 
 /* Open, not cancelled, and with a place. */
