@@ -39,13 +39,18 @@ static int settle(struct rs_sqlite_conn *conn, int rc)
                 "the SQL left a transaction open, and it was rolled back: use resha_sqlite_transaction()");
 }
 
+/* Whether this thread is inside a call now, on whichever database: a transaction's function must not make another one,
+ * which would wait for it. It is the worker's; in the simulated world, where calls run inline, the loop's. */
+static _Thread_local bool inside;
+
 /* The job, on the worker. */
 static int run_call(void *arg)
 {
         struct rs_sqlite_call *call = arg;
         struct rs_sqlite_conn *conn = call->conn;
 
-        assert(!conn->call);
+        assert(!conn->call && !inside);
+        inside = true;
         conn->call = call;
         atomic_fetch_add_explicit(&conn->db->hops, 1, memory_order_relaxed);
         int rc = rs_sqlite_stopped(conn);
@@ -54,6 +59,7 @@ static int run_call(void *arg)
         else
                 rc = settle(conn, call->run(conn, call));
         conn->call = NULL;
+        inside = false;
         return rc;
 }
 
@@ -91,9 +97,10 @@ int rs_sqlite_hop(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 {
         resha_sqlite *db = conn->db;
 
+        if (inside)
+                return rs_sqlite_refuse(db, -EPERM, NULL, "inside a transaction use resha_sqlite_tx_execute(), ...");
         if (!pthread_equal(db->owner, pthread_self()))
-                return resha_fail_at(-EPERM, NULL, "%s: the database belongs to another thread%s", db->shown,
-                                     " (inside a transaction use resha_sqlite_tx_execute() and its like)");
+                return rs_sqlite_refuse(db, -EPERM, NULL, "the database belongs to another thread's loop");
         if (db->closing) {
                 int rc = resha_checkpoint(); /* a cancel comes first, here as everywhere */
                 return rc < 0 ? rc : rs_sqlite_refuse(db, RESHA_SQLITE_ECLOSED, NULL, "the database is closed");

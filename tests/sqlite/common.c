@@ -32,8 +32,11 @@ const char *temp_path(const char *name)
         char *path = paths[next++ % 4];
 
         if (folder_owner != getpid()) {
+                /* In memory where it can be: hundreds of files are closed, and each close waits for the disk. */
                 const char *base = getenv("TMPDIR");
-                snprintf(folder, sizeof folder, "%s/resha-sqlite-XXXXXX", base ? base : "/tmp");
+                if (!base)
+                        base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+                snprintf(folder, sizeof folder, "%s/resha-sqlite-XXXXXX", base);
                 if (!mkdtemp(folder))
                         FAIL("mkdtemp %s: %m", folder);
                 folder_owner = getpid();

@@ -291,6 +291,7 @@ static int execute_on_a_thread(void *arg)
 
 TASK(other_threads_are_refused)
 {
+        needs_threads();
         resha_sqlite *db = open_db(NULL);
 
         ASSERT_EQ(resha_pool_run(NULL, execute_on_a_thread, db, NULL), -EPERM);

