@@ -50,7 +50,7 @@ void rs_inbox_post(struct rs_inbox *i, struct rs_post *p)
         rs_lock(&i->lock);
         bool open = i->backend != NULL;
         if (open) {
-                *i->last = p;
+                __atomic_store_n(i->last, p, __ATOMIC_RELAXED); /* drain looks without the lock */
                 i->last = &p->next;
                 if (i->sleeping)
                         i->backend->ops->wake(i->backend);
@@ -87,7 +87,7 @@ static struct rs_post *take_all(struct rs_inbox *i, bool close)
 {
         rs_lock(&i->lock);
         struct rs_post *first = i->first;
-        i->first = NULL;
+        __atomic_store_n(&i->first, NULL, __ATOMIC_RELAXED);
         i->last = &i->first;
         if (close)
                 i->backend = NULL;
