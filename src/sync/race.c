@@ -94,6 +94,8 @@ int resha_race_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_
                 rc = r.result;
                 if (ret_winner)
                         *ret_winner = r.winner;
+        } else if (r.failed < n && (l->current->attention & RS_CANCELLED)) {
+                rc = -ECANCELED; /* some might have won: the failures of others are not why there is no winner */
         } else if (rc != -ECANCELED && r.last_failure) {
                 rc = r.last_failure;
                 if (r.failure)

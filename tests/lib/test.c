@@ -35,6 +35,11 @@ void test_register(struct test *t)
         last = &t->next;
 }
 
+void test_context(const char *text)
+{
+        seed_note = text;
+}
+
 /* ---- failing ---- */
 
 void test_fail(const char *file, int line, const char *format, ...)

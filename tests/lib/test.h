@@ -57,6 +57,9 @@ int test_run_opts(resha_fn *fn, void *arg, const resha_run_opts *opts);
 const char *test_backend(void);
 bool test_is_sim(void);
 
+/* What failures of this test say behind its name, as " (seed 7)": valid until it is set again; "" for nothing. */
+void test_context(const char *text);
+
 /* Ends the test as skipped. */
 void test_skip(const char *why) __attribute__((noreturn));
 #define SIM_ONLY() \
