@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* Servers: a task that accepts, and a task for each connection.
+ *
+ *     caller's task   group "front" ---- accept task          cancelled from outside at once
+ *                       shield                                nothing reaches in
+ *                         group "handlers" ---- connections   drained with grace, then cancelled
+ *
+ * The shield lets the handlers go on when the caller is cancelled; the accept task stands outside of it. The caller
+ * waits for the accept task, and then drains.
+ *
+ * A connection is accepted only when there is room for it, so those above the limit stay in the kernel's queue. When
+ * descriptors, memory or stacks run out, the server waits: a little longer each time, and not longer than until a
+ * connection ends. A connection that was accepted by then is kept. What a handler returns is nobody's business but
+ * its own: peers that break off are daily bread, and a server that reports them reports nothing else. A handler that
+ * has something to say says it. */
+
+#include <errno.h>
+
+#include "net/stream.h"
+
+enum {
+        CONNECTIONS_DEFAULT = 1000,
+        PAUSE_FIRST_MS = 5,
+        PAUSE_DOUBLINGS = 5, /* 160 ms */
+};
+
+struct rs_server {
+        resha_listener *listener;
+        int (*fn)(resha_stream *stream, void *arg);
+        void *arg;
+        resha_group *handlers;
+        resha_event changed; /* a connection has ended, or the listener is shut down */
+        size_t live, most;
+};
+
+static int connection(void *arg)
+{
+        resha_stream *s = arg;
+        struct rs_server *v = s->server;
+        int rc = v->fn(s, v->arg);
+
+        resha_stream_close(s);
+        v->live--;
+        resha_event_set(&v->changed);
+        return rc;
+}
+
+static int wait_changed(void *arg)
+{
+        return resha_event_wait(arg);
+}
+
+/* After the n-th failure in a row for want of something. */
+static int pause_accepting(struct rs_server *v, unsigned n)
+{
+        unsigned doublings = n < PAUSE_DOUBLINGS ? n : PAUSE_DOUBLINGS;
+
+        resha_event_clear(&v->changed);
+        int rc = resha_timeout(RESHA_MS(PAUSE_FIRST_MS << doublings), wait_changed, &v->changed);
+        return rc == -ETIME ? 0 : rc;
+}
+
+static bool may_pass(int rc)
+{
+        switch (rc) {
+        case -EMFILE:
+        case -ENFILE:
+        case -ENOBUFS:
+        case -ENOMEM:
+        case -EAGAIN:
+        case -ECONNABORTED: return true;
+        default: return false;
+        }
+}
+
+static int wait_for_room(struct rs_server *v)
+{
+        int rc = 0;
+
+        while (rc == 0 && v->live >= v->most && !v->listener->shut) {
+                resha_event_clear(&v->changed);
+                rc = resha_event_wait(&v->changed);
+        }
+        return rc;
+}
+
+/* The connection's own task; s is closed if there cannot be one before the server ends. */
+static int start(struct rs_server *v, resha_stream *s)
+{
+        unsigned misses = 0;
+        int rc;
+
+        s->server = v;
+        v->live++;
+        while ((rc = resha_spawn_at(v->handlers, connection, s, "connection", NULL)) < 0) {
+                if (may_pass(rc))
+                        rc = pause_accepting(v, misses++);
+                if (rc < 0) {
+                        v->live--;
+                        resha_stream_close(s);
+                        return rc;
+                }
+        }
+        return 0;
+}
+
+static int accept_all(void *arg)
+{
+        struct rs_server *v = arg;
+        unsigned misses = 0;
+
+        for (;;) {
+                resha_stream *s;
+                int rc = wait_for_room(v);
+                if (rc < 0)
+                        return rc;
+                rc = resha_accept(v->listener, &s);
+                if (rc == 0)
+                        return 0;
+                if (rc > 0) {
+                        misses = 0;
+                        rc = start(v, s);
+                } else if (may_pass(rc)) {
+                        rc = pause_accepting(v, misses++);
+                }
+                if (rc < 0)
+                        return rc;
+        }
+}
+
+static int serve_shielded(struct rs_server *v, resha_task *acceptor, resha_duration grace)
+{
+        RESHA_SCOPE(shield);
+        RESHA_GROUP(handlers);
+
+        resha_shield_begin(&shield, RESHA_FOREVER);
+        resha_group_begin(&handlers, &(resha_group_opts){ .keep_going = true });
+        v->handlers = &handlers;
+        int rc = resha_task_wait(acceptor, NULL);
+        if (rc == 0)
+                rc = resha_group_drain(&handlers, grace);
+        if (rc == -ETIME)
+                rc = 0; /* the grace is over */
+        if (resha_group_end(&handlers, rc) < 0)
+                rc = 0; /* of a handler */
+        return resha_scope_end(&shield, rc);
+}
+
+int resha_serve(resha_listener *n, int (*fn)(resha_stream *stream, void *arg), void *arg, const resha_serve_opts *opts)
+{
+        static const resha_serve_opts defaults;
+        const resha_serve_opts *o = opts ? opts : &defaults;
+        struct rs_server v = { .listener = n, .fn = fn, .arg = arg };
+        resha_task acceptor = { 0 };
+        RESHA_GROUP(front);
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        if (rc < 0)
+                return rc;
+        if (!rs_reserved_zero(o->_reserved))
+                return -EINVAL;
+        if (n->loop != l || n->changed)
+                return resha_fail_at(n->changed ? -EBUSY : -EPERM, NULL, "the listener is not free to serve here");
+        v.most = o->max_connections ? o->max_connections : CONNECTIONS_DEFAULT;
+        n->changed = &v.changed;
+        resha_group_begin(&front, NULL);
+        rc = resha_spawn_opt(&front, accept_all, &v, &(resha_spawn_opts){ .task = &acceptor, .name = "accept" });
+        if (rc == 0)
+                rc = serve_shielded(&v, &acceptor, o->grace);
+        rc = resha_group_end(&front, rc);
+        n->changed = NULL;
+        return rc;
+}

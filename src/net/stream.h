@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_STREAM_H
+#define RS_STREAM_H
+
+/* The inside of streams, for the files of this folder. */
+
+#include <resha/stream.h>
+
+#include "core/core.h"
+
+struct rs_server;
+
+struct resha_stream {
+        const resha_stream_ops *ops;
+        void *impl;
+        struct rs_loop *loop;
+        struct rs_wait *closer; /* waits until nobody is inside */
+        bool reading, writing;  /* a task is inside */
+        bool closing;
+        bool lost;         /* bytes that were to be put back, for lack of memory: reading has failed for good */
+        char *buffer;      /* NULL until a line, or a part that is put back, needs it */
+        size_t start, end; /* of the bytes in it */
+        size_t capacity;
+        struct rs_server *server; /* that accepted it */
+};
+
+/* Waits until no task is inside a call of s. For an implementation that has just ended their waits. */
+void rs_stream_wait_idle(resha_stream *s);
+
+/* A TCP stream: the stream is first, and the implementation is the rest. */
+struct rs_tcp {
+        resha_stream stream;
+        struct rs_file *file; /* NULL: not connected yet */
+        struct rs_op *op[2];  /* that tasks wait for: read, write */
+};
+
+/* Without a file. NULL: no memory. Freed with resha_free() until it has one. */
+struct rs_tcp *rs_tcp_new(struct rs_loop *l);
+
+struct resha_listener {
+        struct rs_loop *loop;
+        struct rs_file *file; /* NULL: shut down, and nobody is inside resha_accept() */
+        struct rs_op *op;     /* of the task inside */
+        struct rs_wait *closer;
+        resha_event *changed; /* of the server that accepts here; set at shutdown */
+        resha_addr addr;
+        bool accepting; /* a task is inside */
+        bool shut, closing;
+};
+
+#endif
