@@ -42,6 +42,13 @@ static void install_handlers(void)
 
 /* ---- one trial ---- */
 
+static uint64_t fired[RS_FAULT_KINDS];
+
+uint64_t trial_fired(enum rs_fault_kind kind)
+{
+        return fired[kind];
+}
+
 struct run {
         const struct scenario *s;
         struct trial *t;
@@ -93,6 +100,8 @@ static int trial_main(void *arg)
         rs_watch_checkpoints(l, NULL, NULL);
         r->t->operations = plan->operations;
         r->t->operation_failed = plan->fired[RS_FAULT_NTH] > 0;
+        for (int k = 0; k < RS_FAULT_KINDS; k++)
+                fired[k] += plan->fired[k];
         return rc;
 }
 

@@ -54,6 +54,9 @@ static inline bool trial_quiet(const struct trial *t)
 /* All trials of the seeds 0 .. n-1; n is multiplied by $SIM_SEEDS_FACTOR. */
 void trial_seeds(const struct scenario *s, uint64_t n);
 
+/* How often the worlds of this test's trials had that fault so far. */
+uint64_t trial_fired(enum rs_fault_kind kind);
+
 #define SCENARIO(name, seeds, ...) \
         TEST(name) \
         { \
