@@ -214,6 +214,8 @@ static void drain_late(struct rs_timer *timer)
 {
         struct drain *d = RS_CONTAINER(timer, struct drain, timer);
 
+        if (((const struct rs_group *)d->wait.object)->joiner != &d->wait)
+                return; /* the last child has ended and woken it already */
         drain_stop(rs_loop_current, d);
         rs_wake(&d->wait, -ETIME);
 }

@@ -10,6 +10,7 @@
  *
  * In the simulated world a seed other than 0 picks any of the ready ones. */
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -218,6 +219,7 @@ void rs_wake(struct rs_wait *w, intptr_t result)
 {
         struct rs_task *t = w->task;
 
+        assert(t->wait == w); /* woken once */
         w->result = result;
         t->wait = NULL;
         rs_ready(rs_loop_current, t);
