@@ -90,7 +90,8 @@ static int receive(struct client *c)
         return (int)n;
 }
 
-static int client(void *arg)
+/* In ten seconds at most: if the server is cancelled alone, nobody answers. */
+static int talk(void *arg)
 {
         struct client *c = arg;
         resha_stream *stream RESHA_CLEANUP(resha_stream_closep) = NULL;
@@ -103,6 +104,14 @@ static int client(void *arg)
         resha_group_begin(&g, NULL);
         resha_spawn(&g, sender, c);
         c->rc = resha_group_end(&g, receive(c));
+        return c->rc;
+}
+
+static int client(void *arg)
+{
+        struct client *c = arg;
+
+        c->rc = resha_timeout(RESHA_S(10), talk, c);
         return c->rc;
 }
 
@@ -152,7 +161,7 @@ static void echo_check(void *state, int rc, const struct trial *t)
         }
 }
 
-SCENARIO(sim_echo, 8, .size = sizeof(struct echo), .fn = echo_main, .check = echo_check)
+SCENARIO(sim_echo, 8, .size = sizeof(struct echo), .fn = echo_main, .check = echo_check, .network = true)
 
 /* With connections that break: a client gets all, or an error. */
 static void bad_net_check(void *state, int rc, const struct trial *t)
@@ -175,9 +184,11 @@ static void bad_net_plan(struct rs_sim_plan *plan)
 
 TEST(sim_echo_on_a_bad_net)
 {
-        static const struct scenario scenario = {
-                .size = sizeof(struct echo), .fn = bad_net_main, .check = bad_net_check, .plan = bad_net_plan
-        };
+        static const struct scenario scenario = { .size = sizeof(struct echo),
+                                                  .fn = bad_net_main,
+                                                  .check = bad_net_check,
+                                                  .network = true,
+                                                  .plan = bad_net_plan };
 
         trial_seeds(&scenario, 8);
         for (int k = 0; k < RS_FAULT_KINDS; k++)

@@ -125,11 +125,13 @@ static bool may_end_with(const struct scenario *s, const struct trial *t, int rc
                 return true;
         if (rc == -ECANCELED)
                 return t->cancelled;
+        if (rc == -ETIME) /* a scenario's own time limit, for those who wait for a task that was cancelled alone */
+                return !trial_quiet(t) || s->plan;
         if (rc == -ENOMEM || rc == -EAGAIN)
                 return t->alloc_failed || t->operation_failed;
-        if (t->operation_failed || (s->plan && t->seed))
+        if (t->operation_failed || (s->network && !trial_quiet(t)) || (s->plan && t->seed))
                 return rc == -EIO || rc == -ENFILE || rc == -EMFILE || rc == -ENETUNREACH || rc == -ECONNRESET ||
-                       rc == -EPIPE || rc == -ECONNREFUSED;
+                       rc == -EPIPE || rc == -ECONNREFUSED || rc == -ENOTCONN;
         return false;
 }
 
