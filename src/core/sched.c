@@ -39,6 +39,15 @@ void rs_ready(struct rs_loop *l, struct rs_task *t)
         l->ready_last = t;
 }
 
+/* To the front again. */
+static void put_back(struct rs_loop *l, struct rs_task *t)
+{
+        t->ready_next = l->ready_first;
+        if (!l->ready_first)
+                l->ready_last = t;
+        l->ready_first = t;
+}
+
 /* Moves one of the first few to the front: the seeded order of the simulated world. */
 static void shuffle(struct rs_loop *l)
 {
@@ -81,25 +90,23 @@ static inline struct rs_task *take_next(struct rs_loop *l)
 }
 
 #ifdef RS_TSAN
-/* These never return, and would leave an entry on the shadow call stack of a fiber that is used again and again. */
+/* It returns on another fiber than the one it was called on. */
 #define RS_NO_TSAN __attribute__((no_sanitize("thread")))
 #else
 #define RS_NO_TSAN
 #endif
 
-static void task_entry(void) __attribute__((noreturn)) RS_NO_TSAN;
+static void *task_entry(void) RS_NO_TSAN;
 
 /* A stack for a task that has none yet. False: it could not be had, and the task has ended with -ENOMEM. */
 static bool bind(struct rs_loop *l, struct rs_task *t)
 {
-        if (!t->stack)
+        if (RS_LIKELY(!t->stack))
                 t->stack = rs_stack_take(&l->stacks);
-        if (!t->stack) {
-                rs_task_end(l, t, -ENOMEM);
-                return false;
-        }
-        t->sp = rs_switch_prepare(t->stack->top, task_entry, l->control);
-        return true;
+        if (RS_LIKELY(t->stack != NULL))
+                return true;
+        rs_task_end(l, t, -ENOMEM);
+        return false;
 }
 
 /* The next one that can be switched to. */
@@ -109,57 +116,55 @@ static inline struct rs_task *take_runnable(struct rs_loop *l)
 
         do
                 t = take_next(l);
-        while (t && RS_UNLIKELY(!t->sp) && !bind(l, t));
+        while (t && !t->sp && !bind(l, t));
         return t;
+}
+
+static inline __attribute__((always_inline)) void set_current(struct rs_loop *l, struct rs_task *t)
+{
+        l->current = t;
+        l->budget = RS_BUDGET;
+}
+
+/* Tells the sanitizers that the thread leaves this stack for that of `to`. */
+static inline __attribute__((always_inline)) void tell_leave(struct rs_loop *l, void **fake, struct rs_task *to)
+{
+#if defined(RS_ASAN) || defined(RS_TSAN)
+        struct rs_context c = l->native;
+
+        if (to) {
+                c.bottom = to->stack->base + l->stacks.guard;
+                c.size = (size_t)(to->stack->top - (const char *)c.bottom);
+                c.tsan_fiber = to->stack->tsan_fiber;
+        }
+        rs_asan_leave(fake, c.bottom, c.size);
+        RS_TSAN_SWITCH(c.tsan_fiber);
+#else
+        (void)l, (void)fake, (void)to;
+#endif
 }
 
 /* Leaves the running context, saved in *save, for `to`, NULL being the loop. Returns when somebody switches back. */
 static inline __attribute__((always_inline)) void transfer(struct rs_loop *l, void **save, struct rs_task *to)
 {
-        l->current = to;
-        l->budget = RS_BUDGET;
-#if defined(RS_ASAN) || defined(RS_TSAN)
-        struct rs_context c = l->native;
         void *fake = NULL;
-        if (to) {
-                c.bottom = to->stack->base + l->stacks.guard;
-                c.size = (size_t)(to->stack->top - (const char *)c.bottom);
-                c.tsan_fiber = to->stack->tsan_fiber;
+
+        set_current(l, to);
+        tell_leave(l, &fake, to);
+        if (RS_UNLIKELY(!to)) {
+                rs_switch(save, l->sp);
+        } else if (RS_LIKELY(to->sp != NULL)) {
+                rs_switch(save, to->sp);
+        } else {
+                to->sp = to->stack->top; /* started */
+                rs_switch_new(save, to->stack->top, task_entry, l->control);
         }
-        rs_asan_leave(&fake, c.bottom, c.size);
-        RS_TSAN_SWITCH(c.tsan_fiber);
-        rs_switch(save, to ? to->sp : l->sp);
         rs_asan_arrive(fake);
-#else
-        rs_switch(save, to ? to->sp : l->sp);
-#endif
 }
 
-/* The last switch of a stack: nobody comes back. */
-static void transfer_for_good(struct rs_loop *l, struct rs_task *to) __attribute__((noreturn)) RS_NO_TSAN;
-static void transfer_for_good(struct rs_loop *l, struct rs_task *to)
-{
-        void *nowhere;
-
-        l->current = to;
-        l->budget = RS_BUDGET;
-#if defined(RS_ASAN) || defined(RS_TSAN)
-        struct rs_context c = l->native;
-        if (to) {
-                c.bottom = to->stack->base + l->stacks.guard;
-                c.size = (size_t)(to->stack->top - (const char *)c.bottom);
-                c.tsan_fiber = to->stack->tsan_fiber;
-        }
-        rs_asan_leave(NULL, c.bottom, c.size);
-        RS_TSAN_SWITCH(c.tsan_fiber);
-#endif
-        rs_switch(&nowhere, to ? to->sp : l->sp);
-        __builtin_unreachable();
-}
-
-/* Runs on every task's stack: the task, and then those that take the stack over. Thread-local reads stay valid: tasks
- * never migrate. */
-static void task_entry(void)
+/* Runs on every task's stack: the task, and then those that take the stack over. Returns where the thread goes when
+ * none is left for it. Thread-local reads stay valid: tasks never migrate. */
+static void *task_entry(void)
 {
         struct rs_loop *l = rs_loop_current;
         struct rs_stack *k = l->current->stack;
@@ -180,14 +185,18 @@ static void task_entry(void)
                         t->stack = k;
                         t->sp = k->top; /* started */
                         rs_switch_control_set(l->control);
-                        l->current = t;
-                        l->budget = RS_BUDGET;
+                        set_current(l, t);
                         continue;
                 }
+                if (RS_UNLIKELY(t && !t->sp)) {
+                        /* One that needs another stack: the loop starts it. */
+                        put_back(l, t);
+                        t = NULL;
+                }
                 rs_stack_give(&l->stacks, k);
-                while (t && !t->sp && !bind(l, t))
-                        t = take_next(l);
-                transfer_for_good(l, t);
+                set_current(l, t);
+                tell_leave(l, NULL, t);
+                return t ? t->sp : l->sp;
         }
 }
 
@@ -201,7 +210,7 @@ static inline void park(struct rs_loop *l)
         if (RS_LIKELY(next != t))
                 transfer(l, &t->sp, next);
         else
-                l->current = t, l->budget = RS_BUDGET;
+                set_current(l, t);
         errno = saved;
         RS_EVENT(l, RS_EVENT_RUN, t, NULL, 0);
 }

@@ -10,9 +10,9 @@
  * saved. */
 void rs_switch(void **save, void *to);
 
-/* A stack that begins with entry(), which must not return, when first switched to, and with these control words. top:
- * 16-aligned. Result: for rs_switch(). */
-void *rs_switch_prepare(void *top, void (*entry)(void), uint64_t control);
+/* The same, but goes on by calling entry() on a fresh stack, with these control words. top: 16-aligned. entry() returns
+ * where to go on when the stack is no longer needed: what was stored in a *save. */
+void rs_switch_new(void **save, void *top, void *(*entry)(void), uint64_t control);
 
 /* The floating-point control words of now (rounding, traps), and setting them: each task has its own. */
 uint64_t rs_switch_control(void);

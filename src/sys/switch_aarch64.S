@@ -9,13 +9,8 @@
  * PAC no. */
 
         .text
-        .globl  rs_switch
-        .hidden rs_switch
-        .type   rs_switch, %function
-        .p2align 4
-rs_switch:
-        .cfi_startproc
-        hint    #34
+
+.macro save_state
         sub     sp, sp, #176
         .cfi_adjust_cfa_offset 176
         stp     x29, x30, [sp]
@@ -32,7 +27,19 @@ rs_switch:
         str     x9, [sp, #160]
         mov     x10, sp
         str     x10, [x0]
+.endm
+
+/* void rs_switch(void **save, void *to); */
+        .globl  rs_switch
+        .hidden rs_switch
+        .type   rs_switch, %function
+        .p2align 4
+rs_switch:
+        .cfi_startproc
+        hint    #34
+        save_state
         mov     sp, x1
+resume:
         ldr     x10, [sp, #160]
         cmp     x9, x10
         b.eq    1f
@@ -53,46 +60,36 @@ rs_switch:
         .cfi_endproc
         .size   rs_switch, .-rs_switch
 
-/* Where a fresh stack begins: x19 holds the entry. The unwinder stops here. */
-        .globl  rs_switch_start
-        .hidden rs_switch_start
-        .type   rs_switch_start, %function
+/* void rs_switch_new(void **save, void *top, void *(*entry)(void), uint64_t control); */
+        .globl  rs_switch_new
+        .hidden rs_switch_new
+        .type   rs_switch_new, %function
         .p2align 4
-rs_switch_start:
-        .cfi_startproc
-        .cfi_undefined x30
-        hint    #36
-        mov     x29, xzr
-        blr     x19
-        brk     #1
-        .cfi_endproc
-        .size   rs_switch_start, .-rs_switch_start
-
-/* void *rs_switch_prepare(void *top, void (*entry)(void), uint64_t control); */
-        .globl  rs_switch_prepare
-        .hidden rs_switch_prepare
-        .type   rs_switch_prepare, %function
-        .p2align 4
-rs_switch_prepare:
+rs_switch_new:
         .cfi_startproc
         hint    #34
-        sub     x0, x0, #176
-        adrp    x9, rs_switch_start
-        add     x9, x9, :lo12:rs_switch_start
-        stp     xzr, x9, [x0]
-        stp     x1, xzr, [x0, #16]
-        stp     xzr, xzr, [x0, #32]
-        stp     xzr, xzr, [x0, #48]
-        stp     xzr, xzr, [x0, #64]
-        stp     xzr, xzr, [x0, #80]
-        stp     xzr, xzr, [x0, #96]
-        stp     xzr, xzr, [x0, #112]
-        stp     xzr, xzr, [x0, #128]
-        stp     xzr, xzr, [x0, #144]
-        stp     x2, xzr, [x0, #160]
-        ret
+        save_state
         .cfi_endproc
-        .size   rs_switch_prepare, .-rs_switch_prepare
+        .size   rs_switch_new, .-rs_switch_new
+
+/* The bottom of every task's stack: the unwinder stops here. */
+        .type   rs_switch_bottom, %function
+rs_switch_bottom:
+        .cfi_startproc
+        .cfi_undefined x30
+        mov     sp, x1
+        cmp     x9, x3
+        b.eq    1f
+        msr     fpcr, x3
+1:      mov     x29, xzr
+        mov     x30, xzr
+        stp     x29, x30, [sp, #-16]!
+        blr     x2
+        mov     sp, x0
+        mrs     x9, fpcr
+        b       resume
+        .cfi_endproc
+        .size   rs_switch_bottom, .-rs_switch_bottom
 
 /* uint64_t rs_switch_control(void); */
         .globl  rs_switch_control

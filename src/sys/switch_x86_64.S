@@ -13,13 +13,9 @@
  * tracking only. */
 
         .text
-        .globl  rs_switch
-        .hidden rs_switch
-        .type   rs_switch, @function
-        .p2align 5
-rs_switch:
-        .cfi_startproc
-        endbr64
+
+/* The callee-saved state onto the running stack; MXCSR in eax, the control word in ecx. */
+.macro save_state
         pushq   %rbp
         .cfi_adjust_cfa_offset 8
         pushq   %rbx
@@ -38,14 +34,35 @@ rs_switch:
         stmxcsr (%rsp)
         fnstcw  4(%rsp)
         movl    (%rsp), %eax
-        movl    4(%rsp), %ecx
+        movl    4(%rsp), %r8d
+.endm
+
+/* Control words at (rsp), unless eax and r8d say that they are loaded. The low six bits of MXCSR are flags, not control. */
+.macro load_control
+        xorl    (%rsp), %eax
+        testl   $0xffffffc0, %eax
+        jz      1f
+        ldmxcsr (%rsp)
+1:      cmpl    4(%rsp), %r8d
+        je      2f
+        fldcw   4(%rsp)
+2:
+.endm
+
+/* void rs_switch(void **save, void *to); */
+        .globl  rs_switch
+        .hidden rs_switch
+        .type   rs_switch, @function
+        .p2align 5
+rs_switch:
+        .cfi_startproc
+        endbr64
+        save_state
         movq    %rsp, (%rdi)
         movq    %rsi, %rsp
-        cmpl    (%rsp), %eax
-        jne     1f
-2:      cmpl    4(%rsp), %ecx
-        jne     3f
-4:      movq    8(%rsp), %r15
+resume:
+        load_control
+        movq    8(%rsp), %r15
         movq    16(%rsp), %r14
         movq    24(%rsp), %r13
         movq    32(%rsp), %r12
@@ -54,51 +71,44 @@ rs_switch:
         addq    $56, %rsp
         .cfi_adjust_cfa_offset -56
         ret
-        .cfi_adjust_cfa_offset 56
-1:      ldmxcsr (%rsp)
-        jmp     2b
-3:      fldcw   4(%rsp)
-        jmp     4b
         .cfi_endproc
         .size   rs_switch, .-rs_switch
 
-/* Where a fresh stack begins: rbx holds the entry. The unwinder stops here. */
-        .globl  rs_switch_start
-        .hidden rs_switch_start
-        .type   rs_switch_start, @function
+/* void rs_switch_new(void **save, void *top, void *(*entry)(void), uint64_t control);
+ * Entered by a jump of the code, not a ret, and left by a ret: what is on the processor's return stack when the task ends is
+ * what was there when it began. */
+        .globl  rs_switch_new
+        .hidden rs_switch_new
+        .type   rs_switch_new, @function
         .p2align 4
-rs_switch_start:
+rs_switch_new:
+        .cfi_startproc
+        endbr64
+        save_state
+        movq    %rsp, (%rdi)
+        .cfi_endproc
+        .size   rs_switch_new, .-rs_switch_new
+
+/* The bottom of every task's stack: the unwinder stops here. */
+        .type   rs_switch_bottom, @function
+rs_switch_bottom:
         .cfi_startproc
         .cfi_undefined %rip
-        endbr64
+        movq    %rsi, %rsp
+        pushq   $0
+        pushq   %rcx
+        load_control
         xorl    %ebp, %ebp
-        callq   *%rbx
-        ud2
+        callq   *%rdx
+        movq    %rax, %rsp
+        movl    $0, -4(%rsp)
+        stmxcsr -8(%rsp)
+        fnstcw  -4(%rsp)
+        movl    -8(%rsp), %eax
+        movl    -4(%rsp), %r8d
+        jmp     resume
         .cfi_endproc
-        .size   rs_switch_start, .-rs_switch_start
-
-/* void *rs_switch_prepare(void *top, void (*entry)(void), uint64_t control); */
-        .globl  rs_switch_prepare
-        .hidden rs_switch_prepare
-        .type   rs_switch_prepare, @function
-        .p2align 4
-rs_switch_prepare:
-        .cfi_startproc
-        endbr64
-        leaq    -64(%rdi), %rax
-        movq    %rdx, (%rax)
-        xorl    %ecx, %ecx
-        movq    %rcx, 8(%rax)
-        movq    %rcx, 16(%rax)
-        movq    %rcx, 24(%rax)
-        movq    %rcx, 32(%rax)
-        movq    %rsi, 40(%rax)
-        movq    %rcx, 48(%rax)
-        leaq    rs_switch_start(%rip), %rdx
-        movq    %rdx, 56(%rax)
-        ret
-        .cfi_endproc
-        .size   rs_switch_prepare, .-rs_switch_prepare
+        .size   rs_switch_bottom, .-rs_switch_bottom
 
 /* uint64_t rs_switch_control(void); */
         .globl  rs_switch_control
