@@ -312,9 +312,17 @@ void rs_task_cancel(struct rs_loop *l, struct rs_task *t);
 /* ---- between the files of core ---- */
 
 /* Tasks in the ready queue or waiting are `alive`; freed ones are in the loop's list, with fn NULL. */
-void rs_ready(struct rs_loop *l, struct rs_task *t); /* at the end of the queue */
-void rs_yield(struct rs_loop *l);                    /* to the end of the queue; returns when its turn comes */
-void rs_run_ready(struct rs_loop *l);                /* the loop gives the thread to tasks until it is time to poll */
+static inline void rs_ready(struct rs_loop *l, struct rs_task *t) /* at the end of the queue */
+{
+        t->ready_next = NULL;
+        if (l->ready_first)
+                l->ready_last->ready_next = t;
+        else
+                l->ready_first = t;
+        l->ready_last = t;
+}
+void rs_yield(struct rs_loop *l);     /* to the end of the queue; returns when its turn comes */
+void rs_run_ready(struct rs_loop *l); /* the loop gives the thread to tasks until it is time to poll */
 void rs_task_abort(const struct rs_task *t, const char *format, ...) RESHA_PRINTF(2, 3) __attribute__((noreturn, cold));
 
 void rs_slab_each(struct rs_loop *l, struct rs_node *slab,
@@ -330,12 +338,24 @@ int rs_spawn(struct rs_loop *l, struct rs_group *g, resha_fn *fn, void *arg, con
 int rs_spawn_item(struct rs_group *g, resha_fn *fn, char *item, size_t index, size_t n, const char *name,
                   const char *site);
 bool rs_reserved_zero(const uint64_t words[4]);
-bool rs_task_base_cancelled(const struct rs_task *t);
+/* Whether what surrounds the task's own scopes is cancelled. */
+static inline bool rs_task_base_cancelled(const struct rs_task *t)
+{
+        return t->cancel_requested || (t->group && t->group->scope.effective);
+}
 
 void rs_scope_open(struct rs_loop *l, struct rs_scope *s);
 void rs_scope_close(struct rs_loop *l, struct rs_scope *s); /* inner ones first */
 void rs_scope_close_inner(struct rs_loop *l, struct rs_scope *s);
-bool rs_scope_outside_cancelled(const struct rs_scope *s);
+/* What a boundary sees outside of it. */
+static inline bool rs_scope_outside_cancelled(const struct rs_scope *s)
+{
+        const struct rs_scope *parent = s->parent;
+
+        if (s->shield)
+                return false;
+        return parent && parent->task == s->task ? parent->effective : rs_task_base_cancelled(s->task);
+}
 void rs_scope_request(struct rs_loop *l, struct rs_scope *s);
 void rs_task_attend(struct rs_task *t); /* attention and frame_low from its innermost scope */
 int rs_attribute(struct rs_loop *l, struct rs_task *t, int rc, bool cancelled_outside);

@@ -24,7 +24,10 @@ static bool opts_valid(const resha_group_opts *o)
 
 void rs_group_open(struct rs_loop *l, struct rs_group *g, const resha_group_opts *o)
 {
-        *g = (struct rs_group){ .scope = { .is_group = true }, .limit = SIZE_MAX };
+        if (RS_UNLIKELY(g->limit != 0)) /* used before: not all zero any more */
+                *g = (struct rs_group){ 0 };
+        g->scope.is_group = true;
+        g->limit = SIZE_MAX;
         if (o) {
                 g->limit = o->limit ? o->limit : SIZE_MAX;
                 g->keep_going = o->keep_going;
@@ -84,29 +87,34 @@ void rs_group_place_free(struct rs_group *g)
         }
 }
 
+static __attribute__((noinline)) void child_failed(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc,
+                                                   bool cancelled)
+{
+        resha_error e;
+
+        rs_error_describe(l, t, rc, &e);
+        if (cancelled)
+                g->cancelled++;
+        else
+                rs_group_fail(l, g, rc, &e);
+        if (g->child_done)
+                g->child_done(g, t, rc, &e);
+}
+
 void rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled)
 {
         rs_list_remove(&g->children, &t->sibling);
-        g->running--; /* before the failure is told: `cancelled` counts the others */
-        if (RS_UNLIKELY(rc < 0)) {
-                resha_error e;
-
-                rs_error_describe(l, t, rc, &e);
-                if (cancelled)
-                        g->cancelled++;
-                else
-                        rs_group_fail(l, g, rc, &e);
-                if (g->child_done)
-                        g->child_done(g, t, rc, &e);
-        } else if (g->child_done) {
+        g->running--; /* before the failure is told: its record counts the others */
+        if (RS_UNLIKELY(rc < 0))
+                child_failed(l, g, t, rc, cancelled);
+        else if (g->child_done)
                 g->child_done(g, t, rc, NULL);
-        }
         rs_group_place_free(g);
 }
 
 /* ---- ending ---- */
 
-static void join(struct rs_loop *l, struct rs_group *g)
+static __attribute__((noinline)) void join(struct rs_loop *l, struct rs_group *g)
 {
         while (g->running) {
                 struct rs_wait w = { .what = "children", .object = g };
@@ -132,7 +140,8 @@ int rs_group_close(struct rs_loop *l, struct rs_group *g, int rc)
 {
         struct rs_task *t = g->scope.task;
 
-        rs_scope_close_inner(l, &g->scope);
+        if (RS_UNLIKELY(t->scope != &g->scope))
+                rs_scope_close_inner(l, &g->scope);
         if (RS_UNLIKELY(t->escaped))
                 rc = rs_attribute(l, t, rc, g->scope.effective);
         if (RS_UNLIKELY(rc < 0))
@@ -151,6 +160,8 @@ int rs_group_close(struct rs_loop *l, struct rs_group *g, int rc)
                 }
                 return rc;
         }
+        if (RS_LIKELY(rc >= 0 && !outside))
+                return RS_LIKELY(g->scope.begin_code == 0) ? rc : g->scope.begin_code;
         if (outside && stopped && !(g->background && rc >= 0))
                 return -ECANCELED;
         if (rc == -ECANCELED)
@@ -170,13 +181,10 @@ int resha_group_end(resha_group *group, int rc)
 
 /* The block was left by return. Whether with an error is not known: the children are cancelled, and a failure is kept
  * for the boundary that sees the result. */
-void resha_group_leave(resha_group *group)
+static __attribute__((noinline)) void leave_open(struct rs_group *g)
 {
-        struct rs_group *g = rs_group_of(group);
         struct rs_loop *l = rs_loop_current;
 
-        if (RS_LIKELY(!g->scope.task))
-                return;
         if (!l || l->current != g->scope.task)
                 rs_task_abort(g->scope.task, "its group is left on another task");
         struct rs_task *t = l->current;
@@ -187,6 +195,12 @@ void resha_group_leave(resha_group *group)
         rs_scope_close(l, &g->scope);
         if (g->failure)
                 rs_escape(l, t, g->failure);
+}
+
+void resha_group_leave(resha_group *group)
+{
+        if (RS_UNLIKELY(rs_group_of(group)->scope.task != NULL))
+                leave_open(rs_group_of(group));
 }
 
 struct drain {

@@ -29,16 +29,6 @@ enum {
 
 _Thread_local struct rs_loop *rs_loop_current __attribute__((tls_model("initial-exec")));
 
-void rs_ready(struct rs_loop *l, struct rs_task *t)
-{
-        t->ready_next = NULL;
-        if (l->ready_first)
-                l->ready_last->ready_next = t;
-        else
-                l->ready_first = t;
-        l->ready_last = t;
-}
-
 /* To the front again. */
 static void put_back(struct rs_loop *l, struct rs_task *t)
 {

@@ -15,20 +15,14 @@
 
 #include "core/core.h"
 
-static bool parent_effective(const struct rs_scope *s, const struct rs_task *t)
+/* The address of t's innermost own scope, for the check in rs_enter(). */
+static inline uintptr_t frame_low(const struct rs_task *t)
 {
-        return s->parent && s->parent->task == t ? s->parent->effective : rs_task_base_cancelled(t);
-}
+        uintptr_t at = (uintptr_t)t->scope;
 
-/* What a boundary sees outside of it. */
-bool rs_scope_outside_cancelled(const struct rs_scope *s)
-{
-        return !s->shield && parent_effective(s, s->task);
-}
-
-static bool on_stack(const struct rs_task *t, const struct rs_scope *s)
-{
-        return t->stack && (const char *)s > t->stack->base && (const char *)s < t->stack->base + t->stack->size;
+        if (!t->outermost || !t->stack || at - (uintptr_t)t->stack->base >= t->stack->size)
+                return UINTPTR_MAX;
+        return at;
 }
 
 void rs_task_attend(struct rs_task *t)
@@ -39,7 +33,16 @@ void rs_task_attend(struct rs_task *t)
 
         t->attention = (uint8_t)((t->attention & RS_WATCHED) | (cancelled ? RS_CANCELLED : 0) |
                                  (nosuspend ? RS_NOSUSPEND : 0));
-        t->frame_low = own && on_stack(t, own) ? (uintptr_t)own : UINTPTR_MAX;
+        t->frame_low = frame_low(t);
+}
+
+/* s was opened or closed. Where nothing asked for attention, and s itself does not, nothing does now. */
+static inline void attend_after(struct rs_task *t, const struct rs_scope *s)
+{
+        if (RS_LIKELY(!t->attention && !s->effective && !s->nosuspend && !s->shield))
+                t->frame_low = frame_low(t);
+        else
+                rs_task_attend(t);
 }
 
 void rs_scope_open(struct rs_loop *l, struct rs_scope *s)
@@ -62,7 +65,7 @@ void rs_scope_open(struct rs_loop *l, struct rs_scope *s)
                 s->before = t->escaped;
                 t->escaped = NULL;
         }
-        rs_task_attend(t);
+        attend_after(t, s);
 }
 
 static void lost(struct rs_loop *l, struct rs_task *t, struct rs_record *r)
@@ -101,7 +104,8 @@ void rs_scope_close(struct rs_loop *l, struct rs_scope *s)
 {
         struct rs_task *t = s->task;
 
-        rs_scope_close_inner(l, s);
+        if (RS_UNLIKELY(t->scope != s))
+                rs_scope_close_inner(l, s);
         rs_timer_clear(l, &s->timer);
         if (RS_UNLIKELY(s->shield))
                 rs_records_unshield(l, t, s);
@@ -113,7 +117,7 @@ void rs_scope_close(struct rs_loop *l, struct rs_scope *s)
         s->task = NULL;
         if (RS_UNLIKELY(s->before != NULL))
                 escape_again(l, t, s->before);
-        rs_task_attend(t);
+        attend_after(t, s);
 }
 
 /* ---- the push ---- */

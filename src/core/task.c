@@ -55,7 +55,8 @@ struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg)
 
 static void task_free(struct rs_loop *l, struct rs_task *t)
 {
-        rs_records_free(l, &t->records);
+        if (RS_UNLIKELY(t->records.first != NULL))
+                rs_records_free(l, &t->records);
         if (RS_UNLIKELY(t->named))
                 resha_free((void *)(uintptr_t)t->name);
         if (RS_UNLIKELY(t->owns_arg))
@@ -88,12 +89,6 @@ void rs_task_report_stuck(struct rs_loop *l, struct rs_task *t)
                   t->wait ? t->wait->what : "its turn");
 }
 
-/* Whether what surrounds the task's own scopes is cancelled. */
-bool rs_task_base_cancelled(const struct rs_task *t)
-{
-        return t->cancel_requested || (t->group && t->group->scope.effective);
-}
-
 static void handle_ended(struct rs_task *t, int rc)
 {
         resha_task *h = t->handle;
@@ -111,8 +106,11 @@ void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc)
 {
         bool cancelled = false;
 
-        while (RS_UNLIKELY(t->outermost != NULL))
+        while (RS_UNLIKELY(t->outermost != NULL)) {
+                if (t->scope->is_group)
+                        rs_frame_abort(l);
                 rs_scope_close(l, t->scope);
+        }
         if (RS_UNLIKELY(rc < 0 || t->escaped)) {
                 rc = rs_attribute(l, t, rc, rs_task_base_cancelled(t));
                 cancelled = rc == -ECANCELED && rs_task_base_cancelled(t);
@@ -132,7 +130,7 @@ void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc)
 }
 
 /* A limit of the system, said so that its owner can move it. */
-static int no_stack(struct rs_loop *l, struct rs_group *g, int rc)
+static __attribute__((noinline, cold)) int no_stack(struct rs_loop *l, struct rs_group *g, int rc)
 {
         resha_error e = { .code = rc };
 
@@ -221,7 +219,8 @@ int resha_spawn_at(resha_group *group, resha_fn *fn, void *arg, const char *name
 
         if (RS_UNLIKELY(!l))
                 return -EPERM;
-        int rc = may_spawn(l, g);
+        bool plain = g->scope.task && g->limit == SIZE_MAX && !g->scope.effective;
+        int rc = RS_LIKELY(plain) ? 0 : may_spawn(l, g);
         return RS_LIKELY(rc == 0) ? rs_spawn(l, g, fn, arg, name, site, &t) : rc;
 }
 

@@ -161,42 +161,19 @@ static int reserve_heavy(struct rs_stacks *s)
         return 0;
 }
 
-int rs_stack_reserve(struct rs_stacks *s)
+int rs_stacks_grow(struct rs_stacks *s)
 {
-        if (RS_UNLIKELY(s->credit >= s->hot_count + s->fresh_count)) {
-                int rc = s->light_guards ? arena_add(s) : reserve_heavy(s);
-
-                if (rc < 0)
-                        return rc;
-        }
-        s->credit++;
-        return 0;
+        return s->light_guards ? arena_add(s) : reserve_heavy(s);
 }
 
-struct rs_stack *rs_stack_take(struct rs_stacks *s)
+struct rs_stack *rs_stack_bind_fresh(struct rs_stacks *s)
 {
-        struct rs_stack *k = s->hot;
-
-        s->credit--;
-        if (RS_LIKELY(k)) {
-                s->hot = k->next;
-                s->hot_count--;
-                return k;
-        }
         int rc = guard_install(s, fresh_base(s));
+        struct rs_stack *k = fresh_bind(s);
+
         s->fresh_count--;
-        k = fresh_bind(s);
         /* The kernel has no page for its page table: the slice is lost, the task cannot start. */
         return rc < 0 ? NULL : k;
-}
-
-void rs_stack_give(struct rs_stacks *s, struct rs_stack *k)
-{
-        struct rs_stack **list = k->class ? &s->doomed : &s->hot;
-
-        k->next = *list;
-        *list = k;
-        s->hot_count += k->class == 0;
 }
 
 int rs_stack_map(struct rs_stacks *s, size_t size, struct rs_stack **ret_stack)

@@ -44,16 +44,42 @@ enum { RS_STACK_GUARD = 64 * 1024, RS_STACK_MIN = 128 * 1024, RS_STACK_DEFAULT =
 int rs_stacks_init(struct rs_stacks *s, size_t slice);
 void rs_stacks_done(struct rs_stacks *s, bool leak);
 
+int rs_stacks_grow(struct rs_stacks *s);
+struct rs_stack *rs_stack_bind_fresh(struct rs_stacks *s);
+
 /* Promises one stack: 0, -EAGAIN (a limit of the system), -ENOMEM. */
-int rs_stack_reserve(struct rs_stacks *s);
+static inline int rs_stack_reserve(struct rs_stacks *s)
+{
+        int rc = __builtin_expect(s->credit >= s->hot_count + s->fresh_count, 0) ? rs_stacks_grow(s) : 0;
+
+        s->credit += rc == 0;
+        return rc;
+}
 static inline void rs_stack_unreserve(struct rs_stacks *s)
 {
         s->credit--;
 }
 /* Redeems a promise: the hottest stack. NULL only if the kernel refuses a guard. */
-struct rs_stack *rs_stack_take(struct rs_stacks *s);
+static inline struct rs_stack *rs_stack_take(struct rs_stacks *s)
+{
+        struct rs_stack *k = s->hot;
+
+        s->credit--;
+        if (__builtin_expect(!k, 0))
+                return rs_stack_bind_fresh(s);
+        s->hot = k->next;
+        s->hot_count--;
+        return k;
+}
 /* Back on the hot list; may still be running on it until the next switch. */
-void rs_stack_give(struct rs_stacks *s, struct rs_stack *k);
+static inline void rs_stack_give(struct rs_stacks *s, struct rs_stack *k)
+{
+        struct rs_stack **list = k->class ? &s->doomed : &s->hot;
+
+        k->next = *list;
+        *list = k;
+        s->hot_count += k->class == 0;
+}
 
 /* A mapping of its own for a task with a size of its own. */
 int rs_stack_map(struct rs_stacks *s, size_t size, struct rs_stack **ret_stack);
