@@ -61,6 +61,10 @@ static const struct entry sqlite[] = {
         { 23, "SQLITE_AUTH", "authorization denied" },
         { 25, "SQLITE_RANGE", "column index out of range" },
         { 26, "SQLITE_NOTADB", "file is not a database" },
+        /* resha's own in the same block */
+        { 97, "RESHA_SQLITE_ERESULT_SIZE", "result is over max_result_bytes" },
+        { 98, "RESHA_SQLITE_ETRANSACTION", "SQL begins or ends a transaction on its own" },
+        { 99, "RESHA_SQLITE_ECLOSED", "database is closed" },
 };
 
 static const struct entry *find(const struct entry *table, size_t n, int code)

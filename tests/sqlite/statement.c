@@ -265,3 +265,11 @@ TASK(statements_are_reset_after_a_failure)
         resha_sqlite_close(db);
         return 0;
 }
+
+TASK(codes_have_names_and_texts)
+{
+        ASSERT_STR(resha_strerror(RESHA_SQLITE_ECLOSED), "database is closed");
+        ASSERT_STR(resha_errname(RESHA_SQLITE_ERESULT_SIZE), "RESHA_SQLITE_ERESULT_SIZE");
+        ASSERT_STR(resha_strerror(RESHA_SQLITE_EFULL), "database or disk is full");
+        return 0;
+}
