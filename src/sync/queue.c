@@ -20,7 +20,7 @@ struct resha_queue {
         struct rs_list getters, putters; /* of queue_wait.wait.node */
         resha_drop_fn *drop;
         bool shutdown;
-        char items[];
+        _Alignas(max_align_t) char items[]; /* a drop function gets a pointer into it */
 };
 
 struct queue_wait {
