@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* What does it cost to send 64 bytes over loopback and to read them back, both ends in one loop?
+ *
+ *     core-echo [ROUND_TRIPS]
+ *
+ * A round trip is two writes and two reads: four calls of the kernel and the waits between them. */
+
+#include <string.h>
+
+#include <resha/resha.h>
+
+#include "bench.h"
+
+enum { SIZE = 64 };
+
+static int handler(resha_stream *s, void *arg)
+{
+        char buf[SIZE];
+        ssize_t n;
+
+        (void)arg;
+        while ((n = resha_read(s, buf, sizeof buf)) > 0) {
+                int rc = resha_write_all(s, buf, (size_t)n, NULL);
+                if (rc < 0)
+                        return rc;
+        }
+        return (int)n;
+}
+
+static int server(void *arg)
+{
+        return resha_serve(arg, handler, NULL, NULL);
+}
+
+static int round_trips(resha_stream *s, uint64_t n)
+{
+        char sent[SIZE], got[SIZE];
+
+        memset(sent, 'x', sizeof sent);
+        for (uint64_t i = 0; i < n; i++) {
+                int rc = resha_write_all(s, sent, sizeof sent, NULL);
+                ssize_t size = rc < 0 ? rc : resha_read_exactly(s, got, sizeof got);
+                if (size < 0)
+                        return (int)size;
+                if (size != sizeof got)
+                        return resha_fail(-EPROTO, "the echo ended after %zd bytes", size);
+        }
+        return 0;
+}
+
+static int client(resha_listener *l, uint64_t n)
+{
+        RESHA_CLEANUP(resha_stream_closep) resha_stream *s = NULL;
+        struct bench_span span;
+        resha_addr at;
+        int rc = resha_listener_addr(l, &at);
+
+        if (rc == 0)
+                rc = resha_tcp_connect_addr(&at, &s);
+        if (rc == 0)
+                rc = round_trips(s, n / 10);
+        if (rc < 0)
+                return rc;
+        bench_start(&span);
+        rc = round_trips(s, n);
+        bench_print(&span, n);
+        return rc;
+}
+
+static int program(void *arg)
+{
+        RESHA_CLEANUP(resha_listener_closep) resha_listener *l = NULL;
+        int rc = resha_tcp_listen("127.0.0.1", 0, &l);
+        if (rc < 0)
+                return rc;
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, server, l);
+        return resha_group_end(&g, client(l, *(uint64_t *)arg));
+}
+
+int main(int argc, char **argv)
+{
+        uint64_t n = bench_argument(argc, argv, 1, 200000);
+
+        return resha_main(program, &n);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the programs of bench/core. Times are those of the process, so that what others do on the same core counts
+ * less; the wall clock is printed beside them. */
+
+#include "bench.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+uint64_t bench_argument(int argc, char **argv, int index, uint64_t otherwise)
+{
+        char *end;
+
+        if (index >= argc)
+                return otherwise;
+        unsigned long long n = strtoull(argv[index], &end, 10);
+        if (*end || end == argv[index] || !n) {
+                fprintf(stderr, "%s: '%s' is not a positive number\n", argv[0], argv[index]);
+                exit(2);
+        }
+        return n;
+}
+
+static int64_t now(clockid_t clock)
+{
+        struct timespec t;
+
+        clock_gettime(clock, &t);
+        return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void bench_start(struct bench_span *s)
+{
+        s->wall_ns = now(CLOCK_MONOTONIC);
+        s->cpu_ns = now(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void bench_print(const struct bench_span *s, uint64_t operations)
+{
+        int64_t cpu = now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
+        int64_t wall = now(CLOCK_MONOTONIC) - s->wall_ns;
+
+        printf("{\"operations\": %" PRIu64 ", \"cpu_ns\": %.3f, \"wall_ns\": %.3f}\n", operations,
+               (double)cpu / (double)operations, (double)wall / (double)operations);
+}
+
+uint64_t bench_random(uint64_t *state)
+{
+        *state ^= *state >> 12;
+        *state ^= *state << 25;
+        *state ^= *state >> 27;
+        return *state * UINT64_C(2685821657736338717);
+}

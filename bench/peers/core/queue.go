@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func handOver(items int) {
+	channel := make(chan uint64, 1)
+	go func() {
+		for i := 0; i < items; i++ {
+			channel <- uint64(i)
+		}
+		close(channel)
+	}()
+	expected := uint64(0)
+	for item := range channel {
+		if item != expected {
+			fmt.Fprintf(os.Stderr, "item %d came out of order\n", item)
+			os.Exit(1)
+		}
+		expected++
+	}
+	if expected != uint64(items) {
+		fmt.Fprintf(os.Stderr, "%d items came\n", expected)
+		os.Exit(1)
+	}
+}
+
+func queue() {
+	items := argument(1, 10000000)
+	handOver(items / 10)
+	measure(items, func() { handOver(items) })
+}
