@@ -32,8 +32,9 @@ static int server(void *arg)
         return resha_serve(arg, handler, NULL, NULL);
 }
 
-static int round_trips(resha_stream *s, uint64_t n)
+static int round_trips(void *arg, uint64_t n)
 {
+        resha_stream *s = arg;
         char sent[SIZE], got[SIZE];
 
         memset(sent, 'x', sizeof sent);
@@ -51,20 +52,12 @@ static int round_trips(resha_stream *s, uint64_t n)
 static int client(resha_listener *l, uint64_t n)
 {
         RESHA_CLEANUP(resha_stream_closep) resha_stream *s = NULL;
-        struct bench_span span;
         resha_addr at;
         int rc = resha_listener_addr(l, &at);
 
         if (rc == 0)
                 rc = resha_tcp_connect_addr(&at, &s);
-        if (rc == 0)
-                rc = round_trips(s, n / 10);
-        if (rc < 0)
-                return rc;
-        bench_start(&span);
-        rc = round_trips(s, n);
-        bench_print(&span, n);
-        return rc;
+        return rc < 0 ? rc : bench_measure(round_trips, s, n);
 }
 
 static int program(void *arg)

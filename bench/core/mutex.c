@@ -7,11 +7,12 @@
 
 #include "bench.h"
 
-static int locks(uint64_t n)
+static int locks(void *arg, uint64_t n)
 {
         resha_mutex m = { { 0 } };
         int rc = 0;
 
+        (void)arg;
         for (uint64_t i = 0; i < n && rc == 0; i++) {
                 rc = resha_mutex_lock(&m);
                 if (rc == 0)
@@ -22,13 +23,7 @@ static int locks(uint64_t n)
 
 static int program(void *arg)
 {
-        uint64_t n = *(uint64_t *)arg;
-        struct bench_span span;
-
-        bench_start(&span);
-        int rc = locks(n);
-        bench_print(&span, n);
-        return rc;
+        return bench_measure(locks, NULL, *(uint64_t *)arg);
 }
 
 int main(int argc, char **argv)

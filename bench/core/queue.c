@@ -39,9 +39,11 @@ static int consumer(void *arg)
         return rc;
 }
 
-static int hand_over(uint64_t items)
+static int hand_over(void *arg, uint64_t items)
 {
         RESHA_CLEANUP(resha_queue_freep) resha_queue *queue = NULL;
+
+        (void)arg;
         int rc = resha_queue_new(sizeof(uint64_t), 1, NULL, &queue);
         if (rc < 0)
                 return rc;
@@ -56,16 +58,7 @@ static int hand_over(uint64_t items)
 
 static int program(void *arg)
 {
-        uint64_t items = *(uint64_t *)arg;
-        struct bench_span span;
-        int rc = hand_over(items / 10);
-
-        if (rc < 0)
-                return rc;
-        bench_start(&span);
-        rc = hand_over(items);
-        bench_print(&span, items);
-        return rc;
+        return bench_measure(hand_over, NULL, *(uint64_t *)arg);
 }
 
 int main(int argc, char **argv)

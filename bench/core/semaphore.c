@@ -7,11 +7,12 @@
 
 #include "bench.h"
 
-static int permits(uint64_t n)
+static int permits(void *arg, uint64_t n)
 {
         resha_semaphore s;
         int rc = 0;
 
+        (void)arg;
         resha_semaphore_init(&s, 2);
         for (uint64_t i = 0; i < n && rc == 0; i++) {
                 rc = resha_semaphore_acquire(&s);
@@ -23,13 +24,7 @@ static int permits(uint64_t n)
 
 static int program(void *arg)
 {
-        uint64_t n = *(uint64_t *)arg;
-        struct bench_span span;
-
-        bench_start(&span);
-        int rc = permits(n);
-        bench_print(&span, n);
-        return rc;
+        return bench_measure(permits, NULL, *(uint64_t *)arg);
 }
 
 int main(int argc, char **argv)

@@ -29,28 +29,21 @@ static int one_batch(uint64_t n)
         return resha_group_end(&g, 0);
 }
 
-static int batches(uint64_t batch, uint64_t n)
+static int batches(void *arg, uint64_t n)
 {
+        const struct job *j = arg;
         int rc = 0;
 
-        for (uint64_t i = 0; i < n && rc == 0; i++)
-                rc = one_batch(batch);
+        for (uint64_t done = 0; done < n && rc == 0; done += j->batch)
+                rc = one_batch(j->batch);
         return rc;
 }
 
 static int program(void *arg)
 {
-        const struct job *j = arg;
-        uint64_t n = j->tasks / j->batch;
-        struct bench_span span;
-        int rc = batches(j->batch, n / 10 + 1);
+        struct job *j = arg;
 
-        if (rc < 0)
-                return rc;
-        bench_start(&span);
-        rc = batches(j->batch, n);
-        bench_print(&span, n * j->batch);
-        return rc;
+        return bench_measure(batches, j, j->tasks);
 }
 
 int main(int argc, char **argv)

@@ -32,8 +32,9 @@ static int sleeper(void *arg)
         return resha_sleep(one_to_two_hours(&j->random));
 }
 
-static int timeouts(const struct job *j, uint64_t n)
+static int timeouts(void *arg, uint64_t n)
 {
+        const struct job *j = arg;
         int rc = 0;
 
         for (uint64_t i = 0; i < n && rc == 0; i++) {
@@ -41,19 +42,6 @@ static int timeouts(const struct job *j, uint64_t n)
                 resha_timeout_begin(&s, j->durations[i % DURATIONS]);
                 rc = resha_scope_end(&s, 0);
         }
-        return rc;
-}
-
-static int measure(const struct job *j)
-{
-        struct bench_span span;
-        int rc = timeouts(j, j->timeouts / 10);
-
-        if (rc < 0)
-                return rc;
-        bench_start(&span);
-        rc = timeouts(j, j->timeouts);
-        bench_print(&span, j->timeouts);
         return rc;
 }
 
@@ -69,7 +57,7 @@ static int program(void *arg)
                 resha_spawn(&g, sleeper, j);
         int rc = resha_yield(); /* all run, and sleep */
         if (rc == 0)
-                rc = measure(j);
+                rc = bench_measure(timeouts, j, j->timeouts);
         resha_group_cancel(&g);
         return resha_group_end(&g, rc);
 }

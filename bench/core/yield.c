@@ -21,10 +21,12 @@ static int member(void *arg)
         return rc;
 }
 
-static int ring(uint64_t laps)
+static int ring(void *arg, uint64_t n)
 {
+        uint64_t laps = n / RING;
         RESHA_GROUP(g);
 
+        (void)arg;
         resha_group_begin(&g, NULL);
         for (int i = 0; i < RING; i++)
                 resha_spawn(&g, member, &laps);
@@ -33,16 +35,7 @@ static int ring(uint64_t laps)
 
 static int program(void *arg)
 {
-        uint64_t laps = *(uint64_t *)arg / RING;
-        struct bench_span span;
-        int rc = ring(laps / 10);
-
-        if (rc < 0)
-                return rc;
-        bench_start(&span);
-        rc = ring(laps);
-        bench_print(&span, laps * RING);
-        return rc;
+        return bench_measure(ring, NULL, *(uint64_t *)arg);
 }
 
 int main(int argc, char **argv)

@@ -31,19 +31,21 @@ static int64_t now(clockid_t clock)
         return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-void bench_start(struct bench_span *s)
+int bench_measure(bench_work *work, void *arg, uint64_t n)
 {
-        s->wall_ns = now(CLOCK_MONOTONIC);
-        s->cpu_ns = now(CLOCK_PROCESS_CPUTIME_ID);
-}
+        int rc = work(arg, n / 10);
 
-void bench_print(const struct bench_span *s, uint64_t operations)
-{
-        int64_t cpu = now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
-        int64_t wall = now(CLOCK_MONOTONIC) - s->wall_ns;
-
-        printf("{\"operations\": %" PRIu64 ", \"cpu_ns\": %.3f, \"wall_ns\": %.3f}\n", operations,
-               (double)cpu / (double)operations, (double)wall / (double)operations);
+        if (rc < 0)
+                return rc;
+        int64_t wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+        rc = work(arg, n);
+        cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        wall = now(CLOCK_MONOTONIC) - wall;
+        if (rc < 0)
+                return rc;
+        printf("{\"operations\": %" PRIu64 ", \"cpu_ns\": %.3f, \"wall_ns\": %.3f}\n", n, (double)cpu / (double)n,
+               (double)wall / (double)n);
+        return 0;
 }
 
 uint64_t bench_random(uint64_t *state)

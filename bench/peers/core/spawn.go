@@ -22,6 +22,9 @@ func batches(batch, n int) {
 func spawn() {
 	batch := argument(1, 1)
 	n := argument(2, 4000000) / batch
+	if n < 1 {
+		n = 1
+	}
 	batches(batch, n/10+1)
 	measure(n*batch, func() { batches(batch, n) })
 }
