@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* Listeners and servers: limits, drain, shutdown, cancel. */
+
+#include "test.h"
+
+#include <string.h>
+
+struct world {
+        resha_listener *listener;
+        resha_addr addr;
+        resha_serve_opts opts;
+        int (*handler)(resha_stream *s, void *arg);
+        int result;
+        size_t live, most, served, cancelled;
+};
+
+static void world_open(struct world *w)
+{
+        ASSERT_OK(resha_tcp_listen("127.0.0.1", 0, &w->listener));
+        ASSERT_OK(resha_listener_addr(w->listener, &w->addr));
+}
+
+static int server(void *arg)
+{
+        struct world *w = arg;
+
+        w->result = resha_serve(w->listener, w->handler, w, &w->opts);
+        return w->result;
+}
+
+/* ---- accepting ---- */
+
+static int accept_one(void *arg)
+{
+        struct world *w = arg;
+        resha_stream *s;
+        int rc = resha_accept(w->listener, &s);
+
+        if (rc == 1)
+                resha_stream_close(s);
+        w->result = rc;
+        return 0;
+}
+
+TASK(a_shutdown_ends_the_accept_that_waits_and_refuses_clients)
+{
+        struct world w = { .result = -1 };
+        resha_stream *s;
+        RESHA_GROUP(g);
+
+        world_open(&w);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, accept_one, &w);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        resha_listener_shutdown(w.listener);
+        resha_listener_shutdown(w.listener);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(w.result, 0);
+        ASSERT_EQ(resha_accept(w.listener, &s), 0);
+        ASSERT_EQ(resha_tcp_connect_addr(&w.addr, &s), -ECONNREFUSED);
+        resha_listener_close(w.listener);
+        return 0;
+}
+
+TASK(a_close_ends_the_accept_that_waits)
+{
+        struct world w = { .result = -1 };
+        RESHA_GROUP(g);
+
+        world_open(&w);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, accept_one, &w);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        resha_listener_closep(&w.listener);
+        ASSERT_EQ(w.result, 0);
+        ASSERT_OK(resha_group_end(&g, 0));
+        return 0;
+}
+
+TASK(a_second_accept_is_refused)
+{
+        struct world w = { .result = -1 };
+        resha_stream *s;
+        RESHA_GROUP(g);
+
+        world_open(&w);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, accept_one, &w);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_EQ(resha_accept(w.listener, &s), -EBUSY);
+        resha_listener_shutdown(w.listener);
+        ASSERT_OK(resha_group_end(&g, 0));
+        resha_listener_close(w.listener);
+        return 0;
+}
+
+enum { CONNECTIONS = 100 };
+
+static int connect_many(void *arg)
+{
+        struct world *w = arg;
+
+        for (int i = 0; i < CONNECTIONS; i++) {
+                resha_stream *s;
+                int rc = resha_tcp_connect_addr(&w->addr, &s);
+                if (rc == 0) {
+                        resha_stream_close(s);
+                        rc = resha_sleep(RESHA_US(i % 4 * 20));
+                }
+                if (rc < 0)
+                        return rc;
+        }
+        return 0;
+}
+
+static int accept_and_count(void *arg)
+{
+        struct world *w = arg;
+        resha_stream *s;
+        int rc = resha_accept(w->listener, &s);
+
+        if (rc == 1) {
+                w->served++;
+                resha_stream_close(s);
+        }
+        return rc;
+}
+
+static int accept_under_timeouts(void *unused)
+{
+        struct world w = { 0 };
+        RESHA_GROUP(g);
+        int rc;
+
+        (void)unused;
+        world_open(&w);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, connect_many, &w);
+        for (int tries = 0; w.served < CONNECTIONS; tries++)
+                if ((rc = resha_timeout(RESHA_US(tries % 50), accept_and_count, &w)) != -ETIME)
+                        ASSERT_EQ(rc, 1);
+        ASSERT_OK(resha_group_end(&g, 0));
+        resha_listener_close(w.listener);
+        return 0;
+}
+
+TEST(no_connection_is_lost_by_cancels_at_any_moment)
+{
+        RUN_SEEDS(accept_under_timeouts, NULL, 20);
+}
+
+/* ---- serving ---- */
+
+static int greet(resha_stream *s, void *arg)
+{
+        struct world *w = arg;
+
+        w->live++;
+        if (w->live > w->most)
+                w->most = w->live;
+        int rc = resha_sleep(RESHA_MS(2));
+        if (rc == 0)
+                rc = resha_write_all(s, "hello", 5, NULL);
+        w->live--;
+        w->served += rc == 0;
+        w->cancelled += rc == -ECANCELED;
+        return rc;
+}
+
+static int visit(void *arg)
+{
+        struct world *w = arg;
+        resha_stream *s;
+        char buf[8];
+        int rc = resha_tcp_connect_addr(&w->addr, &s);
+
+        if (rc < 0)
+                return rc;
+        ssize_t n = resha_read_exactly(s, buf, sizeof buf);
+        resha_stream_close(s);
+        return n == 5 ? 0 : n < 0 ? (int)n : -EPIPE;
+}
+
+static int limited(void *unused)
+{
+        struct world w = { .opts = { .max_connections = 5 }, .handler = greet };
+        RESHA_GROUP(g);
+        RESHA_GROUP(clients);
+
+        (void)unused;
+        world_open(&w);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, server, &w);
+        resha_group_begin(&clients, NULL);
+        for (int i = 0; i < 40; i++)
+                resha_spawn(&clients, visit, &w);
+        ASSERT_OK(resha_group_end(&clients, 0));
+        resha_listener_shutdown(w.listener);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(w.most, 5);
+        ASSERT_EQ(w.served, 40);
+        resha_listener_close(w.listener);
+        return 0;
+}
+
+TEST(no_more_than_the_limit_are_live)
+{
+        RUN_SEEDS(limited, NULL, 20);
+}
+
+static int fail_at_once(resha_stream *s, void *arg)
+{
+        struct world *w = arg;
+
+        (void)s;
+        w->served++;
+        return resha_fail(-EIO, "this handler always fails");
+}
+
+TASK(a_handler_that_fails_ends_its_connection_only)
+{
+        struct world w = { .handler = fail_at_once };
+        RESHA_GROUP(g);
+
+        world_open(&w);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, server, &w);
+        for (int i = 0; i < 5; i++)
+                ASSERT_EQ(visit(&w), -EPIPE);
+        resha_listener_shutdown(w.listener);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(w.served, 5);
+        resha_listener_close(w.listener);
+        return 0;
+}
+
+/* ---- ending ---- */
+
+/* Three connections that take 30 ms each; 10 ms after their start the server is ended. */
+static int begin_three(struct world *w, resha_group *g, resha_group *clients)
+{
+        world_open(w);
+        resha_group_begin(g, NULL);
+        resha_spawn(g, server, w);
+        resha_group_begin(clients, &(resha_group_opts){ .keep_going = true });
+        for (int i = 0; i < 3; i++)
+                resha_spawn(clients, visit, w);
+        return resha_sleep(RESHA_MS(10));
+}
+
+static int slow(resha_stream *s, void *arg)
+{
+        struct world *w = arg;
+        int rc = resha_sleep(RESHA_MS(30));
+
+        if (rc == 0)
+                rc = resha_write_all(s, "hello", 5, NULL);
+        w->served += rc == 0;
+        w->cancelled += rc == -ECANCELED;
+        return rc;
+}
+
+TASK(a_shutdown_lets_handlers_end_within_the_grace)
+{
+        struct world w = { .handler = slow, .opts = { .grace = RESHA_S(5) } };
+        RESHA_GROUP(g);
+        RESHA_GROUP(clients);
+
+        ASSERT_OK(begin_three(&w, &g, &clients));
+        resha_listener_shutdown(w.listener);
+        ASSERT_OK(resha_group_end(&clients, 0));
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(w.served, 3);
+        ASSERT_EQ(w.cancelled, 0);
+        resha_listener_close(w.listener);
+        return 0;
+}
+
+TASK(handlers_that_outlast_the_grace_are_cancelled)
+{
+        struct world w = { .handler = slow, .opts = { .grace = RESHA_MS(5) } };
+        RESHA_GROUP(g);
+        RESHA_GROUP(clients);
+
+        ASSERT_OK(begin_three(&w, &g, &clients));
+        resha_listener_shutdown(w.listener);
+        ASSERT_EQ(resha_group_end(&clients, 0), -EPIPE);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(w.served, 0);
+        ASSERT_EQ(w.cancelled, 3);
+        resha_listener_close(w.listener);
+        return 0;
+}
+
+/* The same with the server in a scope of its own, which is cancelled. */
+static int cancelled_server(struct world *w)
+{
+        resha_task task = { 0 };
+        RESHA_GROUP(g);
+
+        world_open(w);
+        resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
+        resha_spawn_task(&g, server, w, &task);
+        for (int i = 0; i < 3; i++)
+                resha_spawn(&g, visit, w);
+        ASSERT_OK(resha_sleep(RESHA_MS(10)));
+        resha_task_cancel(&task);
+        int rc = resha_group_end(&g, 0);
+        resha_listener_close(w->listener);
+        return rc;
+}
+
+TASK(a_cancelled_server_gives_its_handlers_their_grace)
+{
+        struct world w = { .handler = slow, .opts = { .grace = RESHA_S(5) } };
+        resha_instant start = resha_now();
+
+        (void)cancelled_server(&w);
+        ASSERT_EQ(w.result, -ECANCELED);
+        ASSERT_EQ(w.served, 3);
+        ASSERT_TRUE(test_ms_since(start) < 5000);
+        return 0;
+}
+
+TASK(without_grace_a_cancelled_server_cancels_at_once)
+{
+        struct world w = { .handler = slow };
+
+        ASSERT_EQ(cancelled_server(&w), -EPIPE);
+        ASSERT_EQ(w.result, -ECANCELED);
+        ASSERT_EQ(w.cancelled, 3);
+        return 0;
+}
+
+static int stay(resha_stream *s, void *arg)
+{
+        char c;
+
+        (void)arg;
+        return (int)resha_read(s, &c, 1);
+}
+
+/* The server waits for room, not for a connection. */
+TASK(a_full_server_sees_its_shutdown)
+{
+        struct world w = { .handler = stay, .opts = { .max_connections = 1 } };
+        resha_stream *s;
+        RESHA_GROUP(g);
+
+        world_open(&w);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, server, &w);
+        ASSERT_OK(resha_tcp_connect_addr(&w.addr, &s));
+        ASSERT_OK(resha_sleep(RESHA_MS(5)));
+        resha_listener_shutdown(w.listener);
+        ASSERT_OK(resha_group_end(&g, 0));
+        resha_stream_close(s);
+        resha_listener_close(w.listener);
+        return 0;
+}
+
+TASK(a_listener_serves_once_at_a_time)
+{
+        struct world w = { .handler = stay };
+        RESHA_GROUP(g);
+
+        world_open(&w);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, server, &w);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_EQ(resha_serve(w.listener, stay, &w, NULL), -EBUSY);
+        resha_listener_shutdown(w.listener);
+        ASSERT_OK(resha_group_end(&g, 0));
+        resha_listener_close(w.listener);
+        return 0;
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/* Streams: what every kind and both worlds have in common. */
+
+#include "test.h"
+
+#include <string.h>
+
+#include <resha/alloc.h>
+
+#include "base/alloc.h"
+
+struct pair {
+        resha_stream *here, *there;
+};
+
+static void pair_open(struct pair *p)
+{
+        resha_listener *n;
+        resha_addr a;
+
+        ASSERT_OK(resha_tcp_listen("127.0.0.1", 0, &n));
+        ASSERT_OK(resha_listener_addr(n, &a));
+        ASSERT_OK(resha_tcp_connect_addr(&a, &p->here));
+        ASSERT_EQ(resha_accept(n, &p->there), 1);
+        resha_listener_close(n);
+}
+
+static void pair_close(struct pair *p)
+{
+        resha_stream_closep(&p->here);
+        resha_stream_closep(&p->there);
+}
+
+static void say(resha_stream *s, const char *text)
+{
+        size_t written;
+
+        ASSERT_OK(resha_write_all(s, text, strlen(text), &written));
+        ASSERT_EQ(written, strlen(text));
+}
+
+/* ---- lines ---- */
+
+static void expect_line(resha_stream *s, const char *line)
+{
+        char buf[32];
+
+        ASSERT_EQ(resha_read_line(s, buf, sizeof buf), strlen(line));
+        ASSERT_STR(buf, line);
+}
+
+TASK(lines_come_one_by_one_and_the_last_may_lack_its_end)
+{
+        struct pair p;
+
+        pair_open(&p);
+        say(p.here, "one\n\ntwo\nthr");
+        expect_line(p.there, "one\n");
+        expect_line(p.there, "\n");
+        expect_line(p.there, "two\n");
+        say(p.here, "ee");
+        ASSERT_OK(resha_stream_shutdown(p.here));
+        expect_line(p.there, "three");
+        expect_line(p.there, "");
+        expect_line(p.there, "");
+        pair_close(&p);
+        return 0;
+}
+
+TASK(a_line_that_does_not_fit_stays_in_the_stream)
+{
+        struct pair p;
+        char buf[32];
+
+        pair_open(&p);
+        say(p.here, "0123456789\nrest\n");
+        ASSERT_EQ(resha_read_line(p.there, buf, 8), -EMSGSIZE);
+        ASSERT_EQ(resha_read_line(p.there, buf, 11), -EMSGSIZE);
+        ASSERT_EQ(resha_read_line(p.there, buf, 12), 11);
+        ASSERT_STR(buf, "0123456789\n");
+        expect_line(p.there, "rest\n");
+        ASSERT_EQ(resha_read_line(p.there, buf, 1), -EINVAL);
+        pair_close(&p);
+        return 0;
+}
+
+TASK(bytes_behind_a_line_are_read_next)
+{
+        struct pair p;
+        char buf[32];
+
+        pair_open(&p);
+        say(p.here, "head\nbody");
+        expect_line(p.there, "head\n");
+        ASSERT_EQ(resha_read(p.there, buf, 2), 2);
+        ASSERT_EQ(memcmp(buf, "bo", 2), 0);
+        say(p.here, "more");
+        ASSERT_EQ(resha_read_exactly(p.there, buf, 6), 6);
+        ASSERT_EQ(memcmp(buf, "dymore", 6), 0);
+        pair_close(&p);
+        return 0;
+}
+
+static int write_long_lines(void *arg)
+{
+        static char line[60000];
+
+        memset(line, 'x', sizeof line);
+        line[sizeof line - 1] = '\n';
+        for (int i = 0; i < 5; i++) {
+                int rc = resha_write_all(arg, line, sizeof line, NULL);
+                if (rc < 0)
+                        return rc;
+        }
+        return resha_stream_shutdown(arg);
+}
+
+TASK(lines_up_to_64_KiB_make_the_buffer_grow)
+{
+        static char buf[65536];
+        struct pair p;
+        RESHA_GROUP(g);
+
+        pair_open(&p);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, write_long_lines, p.here);
+        for (int i = 0; i < 5; i++) {
+                ASSERT_EQ(resha_read_line(p.there, buf, sizeof buf), 60000);
+                ASSERT_EQ(strlen(buf), 60000);
+        }
+        ASSERT_EQ(resha_read_line(p.there, buf, sizeof buf), 0);
+        ASSERT_OK(resha_group_end(&g, 0));
+        pair_close(&p);
+        return 0;
+}
+
+/* ---- exactly ---- */
+
+TASK(read_exactly_gives_less_only_at_the_end)
+{
+        struct pair p;
+        char buf[16];
+
+        pair_open(&p);
+        say(p.here, "abcdef");
+        ASSERT_EQ(resha_read_exactly(p.there, buf, 4), 4);
+        ASSERT_OK(resha_stream_shutdown(p.here));
+        ASSERT_EQ(resha_read_exactly(p.there, buf, 4), 2);
+        ASSERT_EQ(resha_read_exactly(p.there, buf, 4), 0);
+        ASSERT_EQ(resha_read_exactly(p.there, buf, 0), 0);
+        pair_close(&p);
+        return 0;
+}
+
+static int read_eight(void *arg)
+{
+        char buf[8];
+
+        return (int)resha_read_exactly(arg, buf, sizeof buf);
+}
+
+static int read_one_line(void *arg)
+{
+        char buf[16];
+
+        return (int)resha_read_line(arg, buf, sizeof buf);
+}
+
+TASK(what_a_cancelled_read_had_stays_in_the_stream)
+{
+        struct pair p;
+        char buf[16];
+
+        pair_open(&p);
+        say(p.here, "abc");
+        ASSERT_EQ(resha_timeout(RESHA_MS(5), read_eight, p.there), -ETIME);
+        say(p.here, "de");
+        ASSERT_EQ(resha_timeout(RESHA_MS(5), read_one_line, p.there), -ETIME);
+        ASSERT_EQ(resha_timeout(RESHA_MS(5), read_eight, p.there), -ETIME);
+        say(p.here, "f\n");
+        ASSERT_EQ(resha_read_line(p.there, buf, sizeof buf), 7);
+        ASSERT_STR(buf, "abcdef\n");
+        pair_close(&p);
+        return 0;
+}
+
+static int lose_bytes(void *unused)
+{
+        struct pair p;
+        char buf[16];
+
+        (void)unused;
+        pair_open(&p);
+        say(p.here, "abc");
+        rs_alloc_fail_after(1, true);
+        int rc = resha_timeout(RESHA_MS(5), read_eight, p.there);
+        rs_alloc_fail_after(0, false);
+        ASSERT_EQ(rc, -ETIME);
+        ASSERT_EQ(resha_read(p.there, buf, sizeof buf), -ENOMEM);
+        ASSERT_HAS(resha_error_of(-ENOMEM)->text, "lost");
+        pair_close(&p);
+        return 0;
+}
+
+TEST(bytes_that_cannot_be_kept_are_an_error_of_every_later_read)
+{
+        rs_alloc_watch(true);
+        RUN(lose_bytes, NULL);
+}
+
+/* ---- two at once ---- */
+
+static int read_some(void *arg)
+{
+        char buf[8];
+
+        return (int)resha_read(arg, buf, sizeof buf);
+}
+
+static int second_reader(void *arg)
+{
+        ASSERT_EQ(read_some(arg), -EBUSY);
+        ASSERT_EQ(read_one_line(arg), -EBUSY);
+        ASSERT_EQ(read_eight(arg), -EBUSY);
+        ASSERT_OK(resha_write_all(arg, "go", 2, NULL)); /* writing is another direction */
+        return 0;
+}
+
+TASK(a_second_reader_is_refused_and_a_writer_is_not)
+{
+        struct pair p;
+        RESHA_GROUP(g);
+
+        pair_open(&p);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, read_some, p.there);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        resha_spawn(&g, second_reader, p.there);
+        ASSERT_EQ(read_some(p.here), 2);
+        say(p.here, "x");
+        ASSERT_OK(resha_group_end(&g, 0));
+        pair_close(&p);
+        return 0;
+}
+
+static int read_until_closed(void *arg)
+{
+        int rc = read_some(arg);
+
+        note("read %d", rc);
+        return 0;
+}
+
+static int write_until_closed(void *arg)
+{
+        static char much[1 << 20];
+        int rc = 0;
+
+        while (rc == 0)
+                rc = resha_write_all(arg, much, sizeof much, NULL);
+        note("write %d", rc);
+        return 0;
+}
+
+TASK(close_ends_those_who_wait_and_returns_after_them)
+{
+        struct pair p;
+        char expected[64];
+        RESHA_GROUP(g);
+
+        pair_open(&p);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, read_until_closed, p.there);
+        resha_spawn(&g, write_until_closed, p.there);
+        ASSERT_OK(resha_sleep(RESHA_MS(5)));
+        resha_stream_closep(&p.there);
+        note("closed");
+        ASSERT_OK(resha_group_end(&g, 0));
+        snprintf(expected, sizeof expected, "read %d write %d closed", -EBADF, -EBADF);
+        ASSERT_STR(notes(), expected);
+        pair_close(&p);
+        return 0;
+}
+
+static int close_it(void *arg)
+{
+        resha_stream_close(arg);
+        return 0;
+}
+
+TASK(close_works_where_everything_is_cancelled)
+{
+        struct pair p;
+        RESHA_SCOPE(s);
+        RESHA_GROUP(g);
+
+        pair_open(&p);
+        resha_timeout_begin(&s, RESHA_MS(0));
+        resha_group_begin(&g, NULL);
+        ASSERT_TRUE(resha_cancelled());
+        close_it(p.here);
+        close_it(p.there);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_OK(resha_scope_end(&s, 0));
+        return 0;
+}
+
+/* ---- cancelled writes ---- */
+
+struct flow {
+        resha_stream *from, *to;
+        size_t sent, got;
+};
+
+static int send_much(void *arg)
+{
+        static char much[8 << 20];
+        struct flow *f = arg;
+
+        return resha_write_all(f->from, much, sizeof much, &f->sent);
+}
+
+static int drain(void *arg)
+{
+        static char buf[65536];
+        struct flow *f = arg;
+        ssize_t n;
+
+        while ((n = resha_read(f->to, buf, sizeof buf)) > 0)
+                f->got += (size_t)n;
+        return (int)n;
+}
+
+TASK(a_cancelled_write_says_how_much_was_taken)
+{
+        struct pair p;
+
+        pair_open(&p);
+        struct flow f = { .from = p.here, .to = p.there };
+        ASSERT_EQ(resha_timeout(RESHA_MS(5), send_much, &f), -ETIME);
+        resha_stream_closep(&p.here);
+        ASSERT_OK(drain(&f));
+        ASSERT_TRUE(f.sent > 0);
+        ASSERT_EQ(f.got, f.sent);
+        pair_close(&p);
+        return 0;
+}
+
+/* ---- a cancel at any moment loses nothing ---- */
+
+enum { NUMBERS = 400 };
+
+static int send_numbers(void *arg)
+{
+        for (int i = 1; i <= NUMBERS; i++) {
+                int rc = resha_write_all(arg, &i, sizeof i, NULL);
+                if (rc == 0 && i % 7 == 0)
+                        rc = resha_sleep(RESHA_US(i % 5 * 50));
+                if (rc < 0)
+                        return rc;
+        }
+        return resha_stream_shutdown(arg);
+}
+
+struct number {
+        resha_stream *stream;
+        int value;
+};
+
+static int read_number(void *arg)
+{
+        struct number *n = arg;
+
+        return (int)resha_read_exactly(n->stream, &n->value, sizeof n->value);
+}
+
+static int numbers(void *unused)
+{
+        struct pair p;
+        RESHA_GROUP(g);
+        int next = 1, tries = 0;
+
+        (void)unused;
+        pair_open(&p);
+        struct number n = { .stream = p.there };
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, send_numbers, p.here);
+        for (;; tries++) {
+                int rc = resha_timeout(RESHA_US(tries % 60), read_number, &n);
+                if (rc == 0)
+                        break;
+                if (rc == -ETIME)
+                        continue;
+                ASSERT_EQ(rc, sizeof n.value);
+                ASSERT_EQ(n.value, next++);
+        }
+        ASSERT_EQ(next, NUMBERS + 1);
+        ASSERT_OK(resha_group_end(&g, 0));
+        pair_close(&p);
+        return 0;
+}
+
+TEST(no_byte_is_lost_by_cancels_at_any_moment)
+{
+        RUN_SEEDS(numbers, NULL, 20);
+}
+
+/* ---- a kind of one's own ---- */
+
+struct tape {
+        const char *text;
+        size_t at, step;
+        char out[64];
+        size_t out_size;
+        bool ended, closed;
+};
+
+static ssize_t tape_read(void *impl, void *buf, size_t size)
+{
+        struct tape *t = impl;
+        size_t n = strlen(t->text + t->at);
+
+        n = n > t->step ? t->step : n;
+        n = n > size ? size : n;
+        memcpy(buf, t->text + t->at, n);
+        t->at += n;
+        return (ssize_t)n;
+}
+
+static ssize_t tape_write(void *impl, const void *data, size_t size)
+{
+        struct tape *t = impl;
+        size_t n = size > t->step ? t->step : size;
+
+        memcpy(t->out + t->out_size, data, n);
+        t->out_size += n;
+        return (ssize_t)n;
+}
+
+static int tape_shutdown(void *impl)
+{
+        ((struct tape *)impl)->ended = true;
+        return 0;
+}
+
+static void tape_close(void *impl)
+{
+        ((struct tape *)impl)->closed = true;
+}
+
+TASK(a_stream_of_ones_own_kind_reads_lines_and_writes_all)
+{
+        static const resha_stream_ops ops = {
+                .kind = "tape",
+                .read = tape_read,
+                .write = tape_write,
+                .shutdown = tape_shutdown,
+                .close = tape_close,
+        };
+        struct tape t = { .text = "first line\nsecond\nrest", .step = 3 };
+        resha_stream *s;
+        resha_addr a;
+        char buf[8];
+
+        ASSERT_OK(resha_stream_new(&ops, &t, &s));
+        expect_line(s, "first line\n");
+        expect_line(s, "second\n");
+        ASSERT_EQ(resha_read_exactly(s, buf, 8), 4);
+        say(s, "0123456789");
+        ASSERT_STR(t.out, "0123456789");
+        ASSERT_EQ(resha_stream_addr(s, true, &a), -EOPNOTSUPP);
+        ASSERT_OK(resha_stream_shutdown(s));
+        ASSERT_TRUE(t.ended);
+        resha_stream_close(s);
+        ASSERT_TRUE(t.closed);
+        return 0;
+}
+
+TEST(outside_of_a_task_streams_say_so)
+{
+        resha_stream *s;
+        resha_addr a = { { 0 } };
+
+        ASSERT_EQ(resha_stream_new(NULL, NULL, &s), -EPERM);
+        ASSERT_EQ(resha_tcp_connect_addr(&a, &s), -EPERM);
+        ASSERT_EQ(resha_tcp_connect("localhost", 1, &s), -EPERM);
+        resha_stream_close(NULL);
+}
