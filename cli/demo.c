@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+
+/* `resha demo`: four acts of the same twenty stories. Each is one run of the pipeline of `resha fetch hn`, with other
+ * limits; the pictures are drawn from its events while they happen. On a terminal an act is redrawn in place, at most
+ * twenty times a second; elsewhere it is printed when it is over. */
+
+#include "demo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <resha/resha.h>
+
+#include "closing.h"
+#include "fetch.h"
+#include "lanes.h"
+#include "options.h"
+#include "origin.h"
+#include "pipeline.h"
+#include "preset.h"
+#include "status.h"
+
+enum { STORIES = 20, TITLE_WIDTH = 65 };
+
+struct act {
+        const char *title;
+        unsigned concurrency;
+        unsigned show;  /* lanes; 0: all */
+        const char *db; /* NULL: not stored */
+        bool bad_day;
+        const char *more; /* said where lanes are left out, with their number */
+};
+
+static const struct act acts[] = {
+        { .title = "1  One at a time", .concurrency = 1 },
+        { .title = "2  Five at a time: gather(fetch, ids, .limit = 5)", .concurrency = 5, .db = "stories.db" },
+        { .title = "3  All at once",
+          .concurrency = STORIES,
+          .show = 3,
+          .more = "more lanes like these: fast, and rude" },
+        { .title = "4  A bad day: 07 answers 503, 11 never answers, 14 is null",
+          .concurrency = 5,
+          .db = ":memory:",
+          .bad_day = true },
+};
+
+static const struct origin_fault bad_day[] = {
+        { .rank = 7, .kind = ORIGIN_BUSY },
+        { .rank = 11, .kind = ORIGIN_NEVER },
+        { .rank = 14, .kind = ORIGIN_NULL },
+};
+
+struct demo {
+        const struct options *o;
+        struct origin *origin;
+        struct derive derive;
+        struct clock clock;
+        struct text command;
+        bool terminal, ascii, color, fast;
+        struct text closing;
+        int exit_code;
+};
+
+/* One act while it runs. */
+struct stage {
+        struct demo *demo;
+        const struct act *act;
+        struct lanes lanes;
+        int block_of[STORIES + 1]; /* the block of each job in flight; 0 is the list of ids */
+        struct text notes;
+        unsigned drawn; /* lines on the screen */
+        struct counts counts;
+};
+
+static bool utf8_locale(void)
+{
+        static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                const char *value = getenv(names[i]);
+                if (value && *value)
+                        return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+        }
+        return false;
+}
+
+static bool is_set(const char *name)
+{
+        const char *value = getenv(name);
+        return value && *value;
+}
+
+static void draw(struct stage *s, struct text *t)
+{
+        struct demo *d = s->demo;
+        struct lanes_style style = { .ascii = d->ascii,
+                                     .color = d->color,
+                                     .unit = RESHA_MS(200),
+                                     .columns = 3,
+                                     .indent = 3,
+                                     .show = s->act->show };
+        text_printf(t, "%-*s", TITLE_WIDTH, s->act->title);
+        text_printf(t, "%.1f s\n", (double)lanes_length(&s->lanes).ns / 1e9);
+        unsigned lines = 1 + lanes_draw(&s->lanes, &style, t);
+        if (style.show && s->lanes.n_lanes > style.show) {
+                text_printf(t, "   ... %u %s\n", s->lanes.n_lanes - style.show, s->act->more);
+                lines++;
+        }
+        s->drawn = lines;
+}
+
+static void put(const struct text *t)
+{
+        fwrite(text_string(t), 1, t->len, stdout);
+        fflush(stdout);
+}
+
+static void redraw(struct stage *s)
+{
+        TEXT(t);
+        TEXT(lines);
+        if (s->drawn)
+                text_printf(&t, "\033[%uA", s->drawn);
+        draw(s, &lines);
+        for (char *p = lines.data, *nl; p && (nl = strchr(p, '\n')); p = nl + 1) {
+                text_puts(&t, "\033[K");
+                text_add(&t, p, (size_t)(nl + 1 - p));
+        }
+        put(&t);
+}
+
+static int redraw_often(void *arg)
+{
+        resha_ticker tick;
+        int rc;
+        resha_ticker_init(&tick, RESHA_MS(50));
+        while ((rc = resha_ticker_next(&tick)) > 0)
+                redraw(arg);
+        return rc;
+}
+
+static void note_retry(struct stage *s, const struct pipeline_event *e)
+{
+        text_printf(&s->notes, "   %02llu tried again after ", (unsigned long long)e->job->number);
+        text_printf(&s->notes, "%.1f s (%d%s)", (double)e->delay.ns / 1e9, e->status, e->asked ? ", Retry-After" : "");
+}
+
+static void note_failure(struct stage *s, const struct job *job)
+{
+        double seconds = (double)resha_between(job->started, job->finished).ns / 1e9;
+        text_printf(&s->notes, "   %02llu ", (unsigned long long)job->number);
+        if (job->status)
+                text_printf(&s->notes, "failed: %s", job->error);
+        else
+                text_printf(&s->notes, "timed out after %.1f s", seconds);
+}
+
+static void observe(void *arg, const struct pipeline_event *e)
+{
+        struct stage *s = arg;
+        uint64_t number = e->job ? e->job->number : 0;
+        char label[LANES_LABEL];
+        if (number > STORIES)
+                return;
+        switch (e->kind) {
+        case PIPELINE_STARTED:
+                snprintf(label, sizeof label, number ? "%02u" : "id", (unsigned)number);
+                s->block_of[number] = lanes_begin(&s->lanes, label);
+                break;
+        case PIPELINE_ANSWERED:
+                lanes_end(&s->lanes, s->block_of[number], e->rc < 0 || e->status != 200, e->status > 299 ? 'x' : 0);
+                break;
+        case PIPELINE_RETRY: note_retry(s, e); break;
+        case PIPELINE_FAILED: note_failure(s, e->job); break;
+        case PIPELINE_SAVED: break;
+        }
+}
+
+static int run_pipeline(struct stage *s, struct plan *plan, resha_http *session, struct hosts *hosts,
+                        struct store *store, resha_sqlite *json)
+{
+        struct demo *d = s->demo;
+        struct pipeline *p RESHA_CLEANUP(pipeline_freep) = NULL;
+        resha_duration patience = s->act->bad_day ? RESHA_S(1) : RESHA_S(10);
+        struct pipeline_options opts = {
+                .plan = plan,
+                .session = session,
+                .json = json,
+                .store = store,
+                .hosts = hosts,
+                .clock = &d->clock,
+                .concurrency = s->act->concurrency,
+                .at_once = true,
+                .null_is_empty = true,
+                .timeout = patience,
+                .retry = { .retries = 4, .total = patience, .base = RESHA_MS(200), .max = RESHA_S(1) },
+                .observe = observe,
+                .observe_arg = s,
+        };
+        int rc = pipeline_new(&opts, &p);
+        if (rc < 0)
+                return rc;
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        lanes_init(&s->lanes);
+        if (d->terminal)
+                resha_spawn(&g, redraw_often, s);
+        rc = pipeline_run(p);
+        rc = resha_group_end(&g, rc);
+        s->counts = *pipeline_counts(p);
+        return rc;
+}
+
+static int open_store(struct demo *d, const char *path, struct store **ret_store)
+{
+        char fingerprint[17];
+        options_fingerprint(text_string(&d->command), fingerprint);
+        return store_open(&(struct store_options){ .path = path,
+                                                   .command = text_string(&d->command),
+                                                   .fingerprint = fingerprint,
+                                                   .derive = &d->derive,
+                                                   .clock = &d->clock },
+                          ret_store);
+}
+
+/* Plan, session and database of an act, and its run. */
+static int play(struct stage *s)
+{
+        struct demo *d = s->demo;
+        struct plan *plan RESHA_CLEANUP(plan_freep) = NULL;
+        struct hosts *hosts RESHA_CLEANUP(hosts_freep) = NULL;
+        struct store *store RESHA_CLEANUP(store_closep) = NULL;
+        resha_sqlite *memory RESHA_CLEANUP(resha_sqlite_closep) = NULL;
+        resha_http *session RESHA_CLEANUP(resha_http_freep) = NULL;
+        origin_set_faults(d->origin, bad_day, s->act->bad_day ? sizeof bad_day / sizeof bad_day[0] : 0);
+        int rc = plan_new(&(struct plan_options){ .urls = d->o->urls,
+                                                  .n_urls = d->o->n_urls,
+                                                  .each = d->o->each,
+                                                  .first = STORIES,
+                                                  .base_url = origin_url(d->origin) },
+                          &plan);
+        if (rc >= 0)
+                rc = s->act->db ? open_store(d, s->act->db, &store) : resha_sqlite_open(":memory:", NULL, &memory);
+        if (rc >= 0)
+                rc = resha_http_new(NULL, &session);
+        if (rc >= 0)
+                rc = hosts_new(NULL, 0, &hosts);
+        if (rc >= 0)
+                rc = run_pipeline(s, plan, session, hosts, store, store ? store_db(store) : memory);
+        if (rc >= 0 && store)
+                rc = store_end(store, "complete");
+        if (rc >= 0 && store && !s->act->bad_day)
+                closing_add(&d->closing, store_db(store), d->o->closing_line, d->o->closing_query, s->counts.rows);
+        return rc;
+}
+
+static int perform(struct demo *d, const struct act *act)
+{
+        struct stage *s = resha_calloc(1, sizeof *s);
+        TEXT(t);
+        if (!s)
+                return -ENOMEM;
+        s->demo = d;
+        s->act = act;
+        int rc = play(s);
+        if (rc >= 0 && d->terminal)
+                redraw(s);
+        else if (rc >= 0)
+                draw(s, &t);
+        if (rc >= 0 && act->bad_day)
+                text_printf(&t, "%s\n   %llu stored, %llu empty, %llu failed; nobody else waited for them\n",
+                            text_string(&s->notes), (unsigned long long)s->counts.rows,
+                            (unsigned long long)s->counts.empty, (unsigned long long)s->counts.failed);
+        text_putc(&t, '\n');
+        put(&t);
+        text_done(&s->notes);
+        resha_free(s);
+        return rc;
+}
+
+static void demo_done(struct demo *d)
+{
+        origin_close(d->origin);
+        derive_done(&d->derive);
+        text_done(&d->command);
+        text_done(&d->closing);
+}
+
+static int prepare(struct demo *d)
+{
+        TEXT(problem);
+        clock_init(&d->clock, -1);
+        int rc = origin_open(&(struct origin_options){ .delay = RESHA_MS(200), .items = 500 }, 0, &d->origin);
+        if (rc < 0)
+                return rc;
+        rc = derive_init(&d->derive, d->o->table, d->o->key, d->o->columns, &problem);
+        if (rc < 0)
+                return resha_fail(rc, "%s", text_string(&problem));
+        text_printf(&d->command, "resha demo, from %s", origin_url(d->origin));
+        return 0;
+}
+
+static int show(struct demo *d)
+{
+        int rc = 0;
+        printf("resha demo: %d stories from a built-in server that takes 200 ms for each\n\n", STORIES);
+        fflush(stdout);
+        for (size_t i = 0; i < sizeof acts / sizeof acts[0] && rc >= 0; i++) {
+                rc = perform(d, &acts[i]);
+                if (rc >= 0 && d->terminal && !d->fast)
+                        rc = resha_sleep(RESHA_MS(1500));
+        }
+        if (rc < 0)
+                return rc;
+        put(&d->closing);
+        printf("Next: %s fetch hn --top 20 --db mine.db     docs/fetch.md\n", program_invocation_name);
+        fflush(stdout);
+        return 0;
+}
+
+static int program(void *arg)
+{
+        struct demo d RESHA_CLEANUP(demo_done) = {
+                .o = arg,
+                .terminal = isatty(STDOUT_FILENO),
+                .fast = is_set("DEMO_FAST"),
+        };
+        d.ascii = is_set("NO_COLOR") || !utf8_locale();
+        d.color = d.terminal && !is_set("NO_COLOR");
+        int rc = prepare(&d);
+        if (rc < 0)
+                return rc;
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, origin_serve, d.origin);
+        return resha_group_end(&g, show(&d));
+}
+
+int demo_main(int argc, char **argv)
+{
+        OPTIONS(o);
+        TEXT(problem);
+        char preset[] = "hn", *words[] = { preset };
+        resha_error error;
+        (void)argv;
+        if (argc > 0) {
+                fputs("Usage: resha demo        (DEMO_FAST=1: without pauses; NO_COLOR=1: plain letters)\n", stderr);
+                return EXIT_USAGE;
+        }
+        options_init(&o);
+        if (options_parse(&o, 1, words, &problem) < 0 || preset_apply(&o, &problem) < 0) {
+                fprintf(stderr, "resha demo: %s\n", text_string(&problem));
+                return EXIT_USAGE;
+        }
+        int rc = resha_run(program, &o, &(resha_run_opts){ .ret_error = &error });
+        if (rc < 0 && rc != -ECANCELED)
+                fprintf(stderr, "resha demo: %s\n", error.text);
+        return rc == -ECANCELED ? EXIT_INTERRUPTED : rc < 0 ? EXIT_CANNOT_WRITE : EXIT_DONE;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What --help prints: only what works. A test compares it with the table of options. */
+
+#include "help.h"
+
+const char help_resha[] = "Usage: resha fetch ...    fetch URLs and API items into SQLite: resha fetch --help\n"
+                          "       resha demo         20 seconds of show: what concurrent fetching looks like\n"
+                          "       resha --version\n";
+
+const char help_fetch[] = "Usage: resha fetch [options] URL...               these URLs\n"
+                          "       resha fetch [options] -i LIST              a list of URLs; '-' is stdin\n"
+                          "       resha fetch [options] 'URL/{}' --each IDS  one URL for each id\n"
+                          "       resha fetch [options] PRESET               hn: top stories of Hacker News\n"
+                          "\n"
+                          "Fetches many URLs at once, politely, into a SQLite file. Without --db: one line\n"
+                          "for each URL on a terminal, JSON Lines in a pipe. Cut it short whenever you\n"
+                          "like: the same command again goes on where it stopped.\n"
+                          "\n"
+                          "What to fetch\n"
+                          "  -i, --input FILE         URLs, one a line; blank lines and # comments skipped\n"
+                          "      --each FROM          ids for {}: a file, a URL, '-' or 'sql:select id ...'\n"
+                          "      --ids PATH           where the ids are in that answer, as '$.items[*].id'\n"
+                          "      --first N            stop after N URLs; --top N is the same\n"
+                          "      --base-url URL       what relative URLs start from; another origin for hn\n"
+                          "  -H, --header 'NAME: V'   or @FILE; kept out of ps, logs, database and reports\n"
+                          "Where it goes\n"
+                          "      --db FILE            SQLite; tables fetch (URLs), run (runs), and yours\n"
+                          "      --table NAME         rows made from JSON answers             [item]\n"
+                          "      --key COLUMN         primary key: same key, same row         [id]\n"
+                          "      --columns LIST       id,title,by=user.login; nested values stay JSON\n"
+                          "  -o, --output FILE        JSON Lines as well; '-' is stdout\n"
+                          "How hard\n"
+                          "  -c, --concurrency N      requests in flight, after a slow start  [8]\n"
+                          "      --rate N/s|m|h       at most, to one host; repeatable        [no limit]\n"
+                          "      --timeout T          one attempt                             [30s]\n"
+                          "      --connect-timeout T  reaching the host                       [10s]\n"
+                          "      --retries N          on timeouts, resets, 429, 5xx           [4]\n"
+                          "      --retry-for T        all attempts at one URL                 [5m]\n"
+                          "      --max-body SIZE      after decompression                     [16M]\n"
+                          "When run again             a run cut short in the last 12h is finished; else all\n"
+                          "                           is asked for anew, and unchanged answers cost a 304\n"
+                          "                           where the server gives ETags\n"
+                          "Output: results on stdout; progress and one line for each failure on stderr.\n"
+                          "  -q, --quiet errors only, -v, --verbose every request, --summary FILE (JSON),\n"
+                          "  -h, --help, -V, --version\n"
+                          "Exit: 0 done, 1 some URLs failed, 2 wrong usage or unreadable list, 3 cannot\n"
+                          "  write, 130 interrupted (all saved)\n";
