@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Name look-ups: literals, localhost, bad names; shared, abandoned and failing look-ups; the threads go. */
+
+#include "common.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct question {
+        const char *host, *port;
+        resha_addr addrs[8];
+        size_t n;
+};
+
+static int ask(void *arg)
+{
+        struct question *q = arg;
+
+        return resha_resolve(q->host, q->port, q->addrs, 8, &q->n);
+}
+
+static const char *answer(const char *host, const char *port)
+{
+        static char text[RESHA_ADDR_TEXT_MAX];
+        struct question q = { .host = host, .port = port };
+        int rc = ask(&q);
+
+        if (rc < 0)
+                return resha_errname(rc);
+        return resha_addr_format(&q.addrs[0], text, sizeof text);
+}
+
+TASK(literals_need_no_thread)
+{
+        unsigned before = real_threads();
+
+        ASSERT_STR(answer("127.0.0.1", "80"), "127.0.0.1:80");
+        ASSERT_STR(answer("::1", "443"), "[::1]:443");
+        ASSERT_STR(answer("fe80::1%1", NULL), "[fe80::1%lo]:0");
+        ASSERT_EQ(real_threads(), before);
+        return 0;
+}
+
+TASK(localhost_is_a_loopback_address)
+{
+        struct question q = { .host = "localhost", .port = "80" };
+
+        ASSERT_OK(ask(&q));
+        ASSERT_TRUE(q.n >= 1);
+        for (size_t i = 0; i < q.n; i++) {
+                char text[RESHA_ADDR_TEXT_MAX];
+                resha_addr_format(&q.addrs[i], text, sizeof text);
+                ASSERT_TRUE(strcmp(text, "127.0.0.1:80") == 0 || strcmp(text, "[::1]:80") == 0);
+        }
+        ASSERT_STR(answer("127.1", "80"), "127.0.0.1:80"); /* the C library's own short form */
+        return 0;
+}
+
+TASK(bad_questions_have_clear_answers)
+{
+        char name[300];
+        struct question q = { .host = "localhost", .port = "no-such-service" };
+
+        ASSERT_EQ(ask(&q), -EINVAL);
+        q = (struct question){ .host = "localhost", .port = "65536" };
+        ASSERT_EQ(ask(&q), -EINVAL);
+        q = (struct question){ .host = "", .port = "80" };
+        ASSERT_EQ(ask(&q), -EINVAL);
+        memset(name, 'a', sizeof name);
+        name[254] = '\0';
+        q = (struct question){ .host = name, .port = "80" };
+        ASSERT_EQ(ask(&q), -EMSGSIZE);
+        /* Without a network the resolver says that it has no answer for now. */
+        q = (struct question){ .host = "no-such-name.invalid", .port = "80" };
+        int rc = ask(&q);
+        ASSERT_TRUE(rc == -ENOENT || rc == -EAGAIN);
+        ASSERT_HAS(resha_error_of(rc)->text, "look-up of no-such-name.invalid: ");
+        return 0;
+}
+
+/* ---- look-ups that take 200 ms ---- */
+
+static atomic_uint asked, running, most;
+
+static int slow_look_up(enum rs_syscall call)
+{
+        if (call != RS_SYS_GETADDRINFO)
+                return 0;
+        atomic_fetch_add(&asked, 1);
+        unsigned now = atomic_fetch_add(&running, 1) + 1, seen = atomic_load(&most);
+        while (now > seen && !atomic_compare_exchange_weak(&most, &seen, now))
+                ;
+        usleep(200000);
+        atomic_fetch_sub(&running, 1);
+        return 0;
+}
+
+static int ask_ten(const char *const *hosts)
+{
+        struct question q[10];
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, NULL);
+        for (int i = 0; i < 10; i++) {
+                q[i] = (struct question){ .host = hosts[i], .port = "80" };
+                resha_spawn(&g, ask, &q[i]);
+        }
+        int rc = resha_group_end(&g, 0);
+        for (int i = 0; i < 10; i++)
+                ASSERT_TRUE(rc < 0 || q[i].n >= 1);
+        return rc;
+}
+
+TASK(equal_questions_at_the_same_time_are_one_look_up)
+{
+        const char *hosts[10];
+
+        for (int i = 0; i < 10; i++)
+                hosts[i] = "localhost";
+        rs_fault_hook = slow_look_up;
+        ASSERT_OK(ask_ten(hosts));
+        ASSERT_EQ(atomic_load(&asked), 1);
+        return 0;
+}
+
+TASK(at_most_four_look_ups_run_at_once)
+{
+        static const char *const hosts[10] = { "127.1", "127.2", "127.3", "127.4", "127.5",
+                                               "127.6", "127.7", "127.8", "127.9", "127.10" };
+
+        rs_fault_hook = slow_look_up;
+        ASSERT_OK(ask_ten(hosts));
+        ASSERT_EQ(atomic_load(&asked), 10);
+        ASSERT_EQ(atomic_load(&most), 4);
+        return 0;
+}
+
+TASK(a_cancelled_caller_leaves_at_once)
+{
+        struct question q = { .host = "localhost", .port = "80" };
+        resha_instant start = resha_now();
+
+        rs_fault_hook = slow_look_up;
+        ASSERT_EQ(resha_timeout(RESHA_MS(20), ask, &q), -ETIME);
+        ASSERT_TRUE(test_ms_since(start) < 190);
+        /* The look-up that everybody has left is joined by who asks the same. */
+        ASSERT_OK(ask(&q));
+        ASSERT_EQ(atomic_load(&asked), 1);
+        return 0;
+}
+
+static int ask_briefly(void *arg)
+{
+        struct question q = { .host = "localhost", .port = "80" };
+
+        (void)arg;
+        return resha_timeout(RESHA_MS(10), ask, &q);
+}
+
+/* The run ends before the look-up: its answer finds nobody. The memory is given back when it comes. */
+TEST(a_run_does_not_wait_for_a_look_up_that_is_given_up)
+{
+        rs_fault_hook = slow_look_up;
+        ASSERT_EQ(test_run_opts(ask_briefly, NULL, NULL), -ETIME);
+        ASSERT_EQ(atomic_load(&running), 1);
+        while (real_threads() > 1)
+                usleep(1000);
+}
+
+TEST(the_threads_are_gone_at_the_end_of_the_run)
+{
+        struct question q = { .host = "localhost", .port = "80" };
+
+        RUN(ask, &q);
+        ASSERT_EQ(real_threads(), 1);
+        RUN(ask, &q);
+        ASSERT_EQ(real_threads(), 1);
+}
+
+/* ---- failures ---- */
+
+static enum rs_syscall failing;
+static int failing_with;
+
+static int fail_one_kind(enum rs_syscall call)
+{
+        return call == failing ? failing_with : 0;
+}
+
+TASK(a_look_up_that_fails_is_an_error_of_the_call)
+{
+        struct question q = { .host = "localhost", .port = "80" };
+
+        failing = RS_SYS_GETADDRINFO;
+        failing_with = -EMFILE;
+        rs_fault_hook = fail_one_kind;
+        ASSERT_EQ(ask(&q), -EMFILE);
+        ASSERT_STR(resha_error_of(-EMFILE)->text, "look-up of localhost: Too many open files");
+        failing = RS_SYS_THREAD;
+        failing_with = -EAGAIN;
+        /* A thread is there by now, and none more is needed. */
+        ASSERT_OK(resha_sleep(RESHA_MS(20)));
+        ASSERT_OK(ask(&q));
+        return 0;
+}
+
+TASK(without_a_thread_there_is_no_look_up)
+{
+        struct question q = { .host = "localhost", .port = "80" };
+
+        failing = RS_SYS_THREAD;
+        failing_with = -EAGAIN;
+        rs_fault_hook = fail_one_kind;
+        ASSERT_EQ(ask(&q), -EAGAIN);
+        rs_fault_hook = NULL;
+        ASSERT_OK(ask(&q));
+        return 0;
+}
+
+/* Timeouts around the moment at which the answer comes. */
+TASK(answers_and_cancels_at_the_same_moment)
+{
+        struct question q = { .host = "localhost", .port = "80" };
+        int answered = 0;
+
+        for (int i = 0; answered < 50; i++) {
+                int rc = resha_timeout(RESHA_US(i % 400), ask, &q);
+                ASSERT_TRUE(rc == 0 || rc == -ETIME);
+                answered += rc == 0;
+        }
+        return 0;
+}
