@@ -191,7 +191,8 @@ TEST(sim_echo_on_a_bad_net)
                                                   .plan = bad_net_plan };
 
         trial_seeds(&scenario, 8);
-        for (int k = 0; k < RS_FAULT_KINDS; k++)
-                if (trial_fired(k) < 100)
-                        FAIL("\"%s\" happened only %llu times", rs_fault_name(k), (unsigned long long)trial_fired(k));
+        for (unsigned k = 0; k < RS_FAULT_KINDS; k++)
+                if (trial_fired((enum rs_fault_kind)k) < 100)
+                        FAIL("\"%s\" happened only %llu times", rs_fault_name((enum rs_fault_kind)k),
+                             (unsigned long long)trial_fired((enum rs_fault_kind)k));
 }

@@ -100,7 +100,7 @@ static int trial_main(void *arg)
         rs_watch_checkpoints(l, NULL, NULL);
         r->t->operations = plan->operations;
         r->t->operation_failed = plan->fired[RS_FAULT_NTH] > 0;
-        for (int k = 0; k < RS_FAULT_KINDS; k++)
+        for (unsigned k = 0; k < RS_FAULT_KINDS; k++)
                 fired[k] += plan->fired[k];
         return rc;
 }

@@ -78,7 +78,7 @@ static uint64_t both_ways(uint64_t seed, uint64_t fired[RS_FAULT_KINDS])
         }
         ASSERT_EQ(there->read, there->total);
         ASSERT_EQ(back->read, back->total);
-        for (int k = 0; k < RS_FAULT_KINDS; k++)
+        for (unsigned k = 0; k < RS_FAULT_KINDS; k++)
                 fired[k] += rs_sim_plan(b)->fired[k];
         resha_free(there);
         close_all(b, &p);
@@ -91,9 +91,10 @@ TEST(no_byte_is_lost_doubled_or_out_of_order_under_any_seed)
 
         for (uint64_t seed = 0; seed < 300; seed++)
                 both_ways(seed, fired);
-        for (int k = RS_FAULT_LATENCY; k <= RS_FAULT_SMALL_BUFFER; k++)
+        for (unsigned k = RS_FAULT_LATENCY; k <= RS_FAULT_SMALL_BUFFER; k++)
                 if (fired[k] < 100)
-                        FAIL("\"%s\" happened only %llu times", rs_fault_name(k), (unsigned long long)fired[k]);
+                        FAIL("\"%s\" happened only %llu times", rs_fault_name((enum rs_fault_kind)k),
+                             (unsigned long long)fired[k]);
 }
 
 TEST(the_same_seed_is_the_same_world)
@@ -110,7 +111,7 @@ TEST(seed_0_has_no_faults_and_takes_no_time)
         uint64_t fired[RS_FAULT_KINDS] = { 0 };
 
         both_ways(0, fired);
-        for (int k = 0; k < RS_FAULT_KINDS; k++)
+        for (unsigned k = 0; k < RS_FAULT_KINDS; k++)
                 ASSERT_EQ(fired[k], 0);
 }
 
@@ -141,7 +142,7 @@ TEST(faults_happen_when_the_plan_asks_for_them)
         ASSERT_EQ(write_op(b, f, "x", 1), -ECONNRESET);
         plan->per_mille[RS_FAULT_RESET] = 0;
         ASSERT_EQ(read_op(b, accept_op.ret_file, &c, 1), -ECONNRESET);
-        for (int k = RS_FAULT_RESET; k <= RS_FAULT_ACCEPT; k++)
+        for (unsigned k = RS_FAULT_RESET; k <= RS_FAULT_ACCEPT; k++)
                 ASSERT_EQ(plan->fired[k], 1);
         b->ops->file_close(f);
         b->ops->file_close(accept_op.ret_file);
