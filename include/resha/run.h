@@ -43,6 +43,7 @@ typedef struct resha_run_opts {
         bool keep_sigint;
         bool strict; /* misuse aborts with its reason [false; also $RESHA_STRICT=1] */
         /* most threads of the loop's default pool [number of processors + 4, at most 32] */
+        bool overflow_report; /* catch SIGSEGV to name the task whose stack overflowed, then hand on [false] */
         unsigned threads;
         resha_report_fn *report; /* [NULL: reports are dropped, but counted] */
         void *report_arg;

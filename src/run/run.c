@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "core/core.h"
 #include "inspect/timeline.h"
+#include "os/overflow.h"
 #include "os/signals.h"
 #include "sys/sys.h"
 
@@ -73,10 +74,13 @@ static struct rs_ring *ring_new(void)
 static int run_loop(struct rs_loop *l, resha_fn *fn, void *arg)
 {
         struct sigaction old_pipe;
+        struct rs_overflow overflow = { 0 };
         int64_t start = l->now;
 
         (void)rs_sys_signal_catch(SIGPIPE, SIG_IGN, &old_pipe);
         rs_loop_current = l;
+        if (l->opts.overflow_report)
+                (void)rs_overflow_install(&overflow); /* without it the fault only says less */
         int rc = l->simulated || l->opts.keep_sigint ? 0 : rs_signals_sigint_install(l, interrupted);
         if (rc == 0)
                 rc = rs_loop_run(l, fn, arg);
@@ -85,6 +89,7 @@ static int run_loop(struct rs_loop *l, resha_fn *fn, void *arg)
         rs_signals_end(l);
         rs_loop_done(l);
         rs_loop_current = NULL;
+        rs_overflow_remove(&overflow);
         rs_sys_signal_put(SIGPIPE, &old_pipe);
         return rc;
 }
@@ -161,7 +166,8 @@ static void print_failure(int rc, const resha_error *e)
 int resha_main(resha_fn *fn, void *arg)
 {
         resha_error error;
-        int rc = resha_run(fn, arg, &(resha_run_opts){ .report = print_report, .ret_error = &error });
+        int rc = resha_run(fn, arg,
+                           &(resha_run_opts){ .overflow_report = true, .report = print_report, .ret_error = &error });
 
         fflush(stdout);
         if (rc >= 0)

@@ -194,6 +194,33 @@ int rs_sys_signal_catch(int sig, void (*handler)(int), struct sigaction *old)
         return (int)CALL(RS_SYS_SIGACTION, sigaction(sig, &ours, old));
 }
 
+int rs_sys_signal_catch_fault(int sig, void (*handler)(int, siginfo_t *, void *), struct sigaction *old)
+{
+        struct sigaction ours = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+
+        sigemptyset(&ours.sa_mask);
+        return (int)CALL(RS_SYS_SIGACTION, sigaction(sig, &ours, old));
+}
+
+size_t rs_sys_signal_stack_size(void)
+{
+        long kernel = sysconf(_SC_SIGSTKSZ); /* grows with the processor's vector registers */
+
+        return (kernel > 0 ? (size_t)kernel : (size_t)MINSIGSTKSZ) + 16384;
+}
+
+int rs_sys_signal_stack(void *base, size_t size, stack_t *old)
+{
+        stack_t ours = { .ss_sp = base, .ss_size = size };
+
+        return (int)CALL(RS_SYS_SIGACTION, sigaltstack(&ours, old));
+}
+
+void rs_sys_signal_stack_put(const stack_t *old)
+{
+        (void)sigaltstack(old, NULL);
+}
+
 void rs_sys_signal_put(int sig, const struct sigaction *old)
 {
         (void)sigaction(sig, old, NULL);

@@ -80,6 +80,12 @@ int rs_sys_processors(void); /* that this thread may run on; at least 1 */
  * and that put back. */
 int rs_sys_signal_get(int sig, struct sigaction *old);
 int rs_sys_signal_catch(int sig, void (*handler)(int), struct sigaction *old);
+int rs_sys_signal_catch_fault(int sig, void (*handler)(int, siginfo_t *, void *), struct sigaction *old);
+
+/* The running thread's stack for signal handlers: how large it must be, setting it, putting the former one back. */
+size_t rs_sys_signal_stack_size(void);
+int rs_sys_signal_stack(void *base, size_t size, stack_t *old);
+void rs_sys_signal_stack_put(const stack_t *old);
 void rs_sys_signal_put(int sig, const struct sigaction *old);
 void rs_sys_signal_default(int sig); /* async-signal-safe */
 void rs_sys_raise(int sig);          /* async-signal-safe */
