@@ -13,6 +13,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@
 #include <unistd.h>
 
 /* Of the internals (src/base/alloc.h): live allocations. Absent when a test links the shared library. */
-size_t rs_alloc_live(void) __attribute__((weak));
+void rs_alloc_watch(bool on) __attribute__((weak));
+int64_t rs_alloc_live(void) __attribute__((weak));
 
 enum { EXIT_SKIPPED = 77, DEFAULT_TIMEOUT = 120 };
 
@@ -266,13 +268,15 @@ static unsigned open_fds(void)
 /* The test itself, with what must be the same before and after. */
 static void run_here(const struct test *t)
 {
-        size_t live = rs_alloc_live ? rs_alloc_live() : 0;
         unsigned fds = open_fds();
 
         current = t->name;
+        if (rs_alloc_watch)
+                rs_alloc_watch(true);
+        int64_t live = rs_alloc_live ? rs_alloc_live() : 0;
         t->fn();
         if (rs_alloc_live && rs_alloc_live() != live)
-                test_fail(t->file, 0, "%zu allocations were not released", rs_alloc_live() - live);
+                test_fail(t->file, 0, "%" PRId64 " allocations were not released", rs_alloc_live() - live);
         if (open_fds() != fds)
                 test_fail(t->file, 0, "%u descriptors are open, %u before the test", open_fds(), fds);
 }
