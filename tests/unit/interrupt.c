@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Ctrl-C: the first cancels the main task, the second ends the process; and how a run ends that something holds up.
+ * Always on epoll: the simulated world leaves signals alone. */
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "job.h"
+
+static int as_main(void *arg)
+{
+        setenv("RESHA_BACKEND", "epoll", 1);
+        return resha_main(arg, NULL);
+}
+
+static int interrupted_in_a_sleep(__attribute__((unused)) void *arg)
+{
+        raise(SIGINT);
+        int rc = resha_sleep(RESHA_S(100));
+        printf("sleep %d\n", rc);
+        return rc;
+}
+
+TEST(semantics_307_first_ctrl_c_cancels_the_main_task)
+{
+        struct test_child c;
+
+        test_child(as_main, (void *)interrupted_in_a_sleep, &c);
+        ASSERT_TRUE(WIFEXITED(c.status));
+        ASSERT_EQ(WEXITSTATUS(c.status), 130);
+        ASSERT_STR(c.text, "sleep -125\n");
+}
+
+static int children_clean_up(__attribute__((unused)) void *arg)
+{
+        struct job j[] = { JOB("a", 100000, .clean = 5), JOB("b", 100000) };
+
+        raise(SIGINT);
+        int rc = resha_gather(job, j, 2, sizeof j[0], NULL);
+        printf("%s\n", notes());
+        return rc;
+}
+
+TEST(ctrl_c_reaches_all_tasks_and_waits_for_their_cleanup)
+{
+        struct test_child c;
+
+        test_child(as_main, (void *)children_clean_up, &c);
+        ASSERT_EQ(WEXITSTATUS(c.status), 130);
+        ASSERT_HAS(c.text, "a!\n");
+        ASSERT_HAS(c.text, "b!");
+}
+
+static int swallows_the_interrupt(__attribute__((unused)) void *arg)
+{
+        raise(SIGINT);
+        int rc = resha_sleep(RESHA_S(100));
+        return rc == -ECANCELED ? 5 : rc;
+}
+
+TEST(semantics_308_main_task_that_handles_ctrl_c_decides_the_result)
+{
+        struct test_child c;
+
+        test_child(as_main, (void *)swallows_the_interrupt, &c);
+        ASSERT_EQ(WEXITSTATUS(c.status), 0);
+        ASSERT_EQ(resha_run(swallows_the_interrupt, NULL, &(resha_run_opts){ .backend = "epoll" }), 5);
+}
+
+static int fails_after_the_interrupt(__attribute__((unused)) void *arg)
+{
+        raise(SIGINT);
+        int rc = resha_sleep(RESHA_S(100));
+        return rc == -ECANCELED ? resha_fail(-EIO, "could not save") : rc;
+}
+
+TEST(ctrl_c_and_then_a_failure_is_a_failure)
+{
+        struct test_child c;
+
+        test_child(as_main, (void *)fails_after_the_interrupt, &c);
+        ASSERT_EQ(WEXITSTATUS(c.status), 1);
+        ASSERT_HAS(c.text, "could not save");
+}
+
+static int interrupted_twice(__attribute__((unused)) void *arg)
+{
+        raise(SIGINT);
+        int rc = resha_sleep(RESHA_S(100));
+        raise(SIGINT);
+        printf("not reached\n");
+        return rc;
+}
+
+TEST(semantics_309_second_ctrl_c_ends_the_process)
+{
+        struct test_child c;
+
+        test_child(as_main, (void *)interrupted_twice, &c);
+        ASSERT_TRUE(WIFSIGNALED(c.status));
+        ASSERT_EQ(WTERMSIG(c.status), SIGINT);
+        ASSERT_STR(c.text, "");
+}
+
+static volatile sig_atomic_t handled;
+
+static void on_sigint(__attribute__((unused)) int sig)
+{
+        handled++;
+}
+
+static int raises_once(__attribute__((unused)) void *arg)
+{
+        raise(SIGINT);
+        return resha_sleep(RESHA_MS(5));
+}
+
+static void is_left_alone(bool keep_sigint)
+{
+        struct sigaction mine = { .sa_handler = on_sigint }, now;
+
+        ASSERT_EQ(sigaction(SIGINT, &mine, NULL), 0);
+        ASSERT_EQ(resha_run(raises_once, NULL, &(resha_run_opts){ .backend = "epoll", .keep_sigint = keep_sigint }), 0);
+        ASSERT_EQ(handled, 1);
+        ASSERT_EQ(sigaction(SIGINT, NULL, &now), 0);
+        ASSERT_TRUE(now.sa_handler == on_sigint);
+}
+
+TEST(semantics_310_handler_of_the_programs_own_is_left_alone)
+{
+        is_left_alone(false);
+}
+TEST(ctrl_c_is_left_alone_when_asked)
+{
+        is_left_alone(true);
+}
+
+TEST(semantics_298_former_disposition_comes_back)
+{
+        struct sigaction now;
+
+        ASSERT_EQ(resha_run(raises_once, NULL, &(resha_run_opts){ .backend = "epoll" }), -ECANCELED);
+        ASSERT_EQ(sigaction(SIGINT, NULL, &now), 0);
+        ASSERT_TRUE(now.sa_handler == SIG_DFL);
+        ASSERT_EQ(resha_run(raises_once, NULL, &(resha_run_opts){ .backend = "epoll" }), -ECANCELED); /* and again */
+}
+
+static int stuck_child(__attribute__((unused)) void *arg)
+{
+        for (;;)
+                if (resha_shielded(RESHA_FOREVER, job_clean, &(struct job){ .clean = 100000000 }) == 1)
+                        return 0;
+}
+
+static int stuck(__attribute__((unused)) void *arg)
+{
+        raise(SIGINT);
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, stuck_child, NULL);
+        return resha_group_end(&g, 0);
+}
+
+static void print_report(const resha_report *r, __attribute__((unused)) void *arg)
+{
+        printf("report %d %s: %s\n", r->kind, r->task ? r->task : "-", r->text);
+}
+
+static int run_with_a_short_grace(__attribute__((unused)) void *arg)
+{
+        int rc = resha_run(stuck, NULL,
+                           &(resha_run_opts){ .backend = "epoll", .grace = RESHA_MS(20), .report = print_report });
+
+        printf("ended with %d\n", rc);
+        return 0;
+}
+
+TEST(semantics_304_run_ends_after_its_grace_and_says_what_is_stuck)
+{
+        struct test_child c;
+
+        test_child(run_with_a_short_grace, NULL, &c);
+        ASSERT_TRUE(WIFEXITED(c.status));
+        ASSERT_EQ(WEXITSTATUS(c.status), 0);
+        ASSERT_HAS(c.text, "report 3 stuck_child: ");
+        ASSERT_HAS(c.text, "ended with -125\n");
+}
+
+static int waits_for_term(__attribute__((unused)) void *arg)
+{
+        int sig;
+
+        return resha_signal_wait((int[]){ SIGTERM }, 1, &sig);
+}
+
+static int takes_signals(__attribute__((unused)) void *arg)
+{
+        int signals[] = { SIGTERM, SIGUSR1 }, sig = 0;
+
+        ASSERT_EQ(resha_signal_wait((int[]){ SIGKILL }, 1, &sig), -EINVAL); /* semantics 297 */
+        ASSERT_EQ(resha_signal_wait((int[]){ 0 }, 1, &sig), -EINVAL);
+        ASSERT_EQ(resha_signal_wait((int[]){ 1000 }, 1, &sig), -EINVAL);
+        ASSERT_EQ(resha_timeout(RESHA_MS(1), waits_for_term, NULL), -ETIME);
+        raise(SIGTERM); /* between two waits: kept */
+        raise(SIGTERM);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_signal_wait(signals, 2, &sig));
+        ASSERT_EQ(sig, SIGTERM);
+        ASSERT_EQ(resha_timeout(RESHA_MS(1), waits_for_term, NULL), -ETIME);
+        return 0;
+}
+
+TEST(semantics_296_signals_are_waited_for)
+{
+        ASSERT_OK(resha_run(takes_signals, NULL, &(resha_run_opts){ .backend = "epoll" }));
+        struct sigaction now;
+        ASSERT_EQ(sigaction(SIGTERM, NULL, &now), 0);
+        ASSERT_TRUE(now.sa_handler == SIG_DFL);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Stacks: guards, reuse, warm stacks, limits. */
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "core/core.h"
+#include "job.h"
+
+static int recurse(int depth)
+{
+        volatile char page[1024];
+
+        memset((char *)page, depth, sizeof page);
+        return depth > 1000000 ? 0 : recurse(depth + 1) + page[7];
+}
+
+static int overflows(__attribute__((unused)) void *arg)
+{
+        return recurse(0);
+}
+
+static int jumps_over_a_page(__attribute__((unused)) void *arg)
+{
+        volatile char locals[300 * 1024]; /* one frame, larger than the stack: the guard is wide enough to be hit */
+
+        locals[0] = 1;
+        return locals[0];
+}
+
+static int run_task(void *arg)
+{
+        resha_fn *fn = (resha_fn *)arg;
+
+        return test_run_opts(fn, NULL, NULL);
+}
+
+static void ends_by_its_guard(resha_fn *fn)
+{
+        struct test_child c;
+
+        test_child(run_task, (void *)fn, &c);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        ASSERT_TRUE(!WIFEXITED(c.status) || WEXITSTATUS(c.status) != 0);
+#else
+        ASSERT_TRUE(WIFSIGNALED(c.status));
+        ASSERT_TRUE(WTERMSIG(c.status) == SIGSEGV || WTERMSIG(c.status) == SIGBUS);
+#endif
+}
+
+TEST(stack_overflow_hits_the_guard)
+{
+        ends_by_its_guard(overflows);
+}
+TEST(stack_overflow_by_one_large_frame_hits_the_guard)
+{
+        ends_by_its_guard(jumps_over_a_page);
+}
+
+static int where(void *arg)
+{
+        *(void **)arg = __builtin_frame_address(0);
+        return 0;
+}
+
+TASK(stack_is_used_again)
+{
+        char *first = NULL, *second = NULL;
+
+        ASSERT_OK(resha_gather(where, &first, 1, sizeof first, NULL));
+        ASSERT_OK(resha_gather(where, &second, 1, sizeof second, NULL));
+        ASSERT_TRUE(first && first == second); /* the hot one */
+        return 0;
+}
+
+TASK(stack_of_tasks_that_never_wait_is_one)
+{
+        char *at[100] = { NULL };
+
+        ASSERT_OK(resha_gather(where, at, 100, sizeof at[0], NULL));
+        for (size_t i = 1; i < 100; i++)
+                ASSERT_PTR(at[i], at[0]);
+        ASSERT_TRUE(rs_loop_current->stacks.made <= 2);
+        return 0;
+}
+
+static int where_and_wait(void *arg)
+{
+        where(arg);
+        return resha_sleep(RESHA_MS(1));
+}
+
+TASK(stacks_of_waiting_tasks_are_apart)
+{
+        char *at[50] = { NULL };
+
+        ASSERT_OK(resha_gather(where_and_wait, at, 50, sizeof at[0], NULL));
+        for (size_t i = 0; i < 50; i++)
+                for (size_t k = 0; k < i; k++)
+                        ASSERT_TRUE(at[i] - at[k] > 100 * 1024 || at[k] - at[i] > 100 * 1024);
+        return 0;
+}
+
+TASK(stack_size_for_one_task_is_checked)
+{
+        struct job j = JOB("a", 1);
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
+        int rc = resha_spawn_opt(&g, job, &j, &(resha_spawn_opts){ .stack = SIZE_MAX / 2 });
+        ASSERT_TRUE(rc == -ENOMEM || rc == -EINVAL || rc == -EAGAIN);
+        rc = resha_group_end(&g, 0);
+        ASSERT_TRUE(rc <= 0);
+        ASSERT_STR(notes(), "");
+        return 0;
+}
