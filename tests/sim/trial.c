@@ -223,7 +223,6 @@ void trial_seeds(const struct scenario *s, uint64_t n)
         void *state = resha_malloc(s->size);
         struct trial t;
 
-        rs_alloc_watch(true);
         install_handlers();
         if (one) {
                 ASSERT_TRUE(one_trial(one, &t));
@@ -233,7 +232,6 @@ void trial_seeds(const struct scenario *s, uint64_t n)
         for (uint64_t seed = 0; !one && seed < n; seed++)
                 all_of_seed(s, seed, state);
         test_context("");
-        rs_alloc_watch(false);
         resha_free(state);
         printf("%llu trials\n", (unsigned long long)trials);
 }
