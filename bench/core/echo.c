@@ -9,7 +9,7 @@
 
 #include <resha/resha.h>
 
-#include "bench.h"
+#include "lib/bench.h"
 
 enum { SIZE = 64 };
 

@@ -5,7 +5,7 @@
 
 #include <resha/resha.h>
 
-#include "bench.h"
+#include "lib/bench.h"
 
 static int locks(void *arg, uint64_t n)
 {

@@ -7,7 +7,7 @@
 
 #include <resha/resha.h>
 
-#include "bench.h"
+#include "lib/bench.h"
 
 struct pipe {
         resha_queue *queue;

@@ -7,7 +7,7 @@
 
 #include <resha/resha.h>
 
-#include "bench.h"
+#include "lib/bench.h"
 
 struct job {
         uint64_t batch, tasks;

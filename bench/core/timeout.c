@@ -8,7 +8,7 @@
 
 #include <resha/resha.h>
 
-#include "bench.h"
+#include "lib/bench.h"
 
 enum { DURATIONS = 1024 };
 

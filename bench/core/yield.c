@@ -7,7 +7,7 @@
 
 #include <resha/resha.h>
 
-#include "bench.h"
+#include "lib/bench.h"
 
 enum { RING = 64 };
 
