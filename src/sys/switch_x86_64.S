@@ -37,7 +37,7 @@
         movl    4(%rsp), %r8d
 .endm
 
-/* Control words at (rsp), unless eax and r8d say that they are loaded. The low six bits of MXCSR are flags, not control. */
+/* Control words at (rsp), unless eax and r8d say that they are loaded. The low six bits of MXCSR are flags. */
 .macro load_control
         xorl    (%rsp), %eax
         testl   $0xffffffc0, %eax
@@ -75,8 +75,8 @@ resume:
         .size   rs_switch, .-rs_switch
 
 /* void rs_switch_new(void **save, void *top, void *(*entry)(void), uint64_t control);
- * Entered by a jump of the code, not a ret, and left by a ret: what is on the processor's return stack when the task ends is
- * what was there when it began. */
+ * Entered without a ret, and left by one: what is on the processor's return stack when the task ends is what was there
+ * when it began. */
         .globl  rs_switch_new
         .hidden rs_switch_new
         .type   rs_switch_new, @function

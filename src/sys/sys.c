@@ -9,9 +9,11 @@
 #include <net/if.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -169,6 +171,14 @@ int64_t rs_sys_now(void)
 
         clock_gettime(CLOCK_MONOTONIC, &t);
         return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+const char *rs_sys_kernel(char buf[static 32])
+{
+        struct utsname name;
+
+        snprintf(buf, 32, "%s", uname(&name) == 0 ? name.release : "?");
+        return buf;
 }
 
 int rs_sys_processors(void)

@@ -73,8 +73,9 @@ int rs_sys_sockname(int fd, bool peer, struct sockaddr *addr, socklen_t *size);
 int rs_sys_setsockopt(int fd, int level, int name, int value);
 
 int rs_sys_random(uint64_t *ret_value);
-int64_t rs_sys_now(void);    /* CLOCK_MONOTONIC, ns */
-int rs_sys_processors(void); /* that this thread may run on; at least 1 */
+int64_t rs_sys_now(void);                       /* CLOCK_MONOTONIC, ns */
+const char *rs_sys_kernel(char buf[static 32]); /* "6.1.0"; buf */
+int rs_sys_processors(void);                    /* that this thread may run on; at least 1 */
 
 /* How a signal is handled: asked; set to a handler (during which all signals are blocked), *old being what was there;
  * and that put back. */
