@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "core/core.h"
+#include "sys/sys.h"
 
 enum { RS_SLAB_TASKS = 64, RS_COPY_MAX = 16 * 1024, RS_NAME_MAX = 48 };
 
@@ -134,12 +135,14 @@ static __attribute__((noinline, cold)) int no_stack(struct rs_loop *l, struct rs
 {
         resha_error e = { .code = rc };
 
+        char kernel[32];
+
         if (rc == -EAGAIN)
                 resha_fail_at(
                         rc, NULL,
-                        "no stack for one more task beside %zu: %s; raise vm.max_map_count by sysctl, or use Linux "
-                        "6.13 or later",
-                        l->tasks,
+                        "no stack for one more task beside %zu on Linux %s: %s; raise vm.max_map_count by sysctl, or "
+                        "use Linux 6.13 or later",
+                        l->tasks, rs_sys_kernel(kernel),
                         l->stacks.light_guards ? "no address space" : "each stack's guard costs two mappings");
         rs_error_describe(l, l->current, rc, &e);
         rs_group_fail(l, g, rc, &e);

@@ -177,7 +177,7 @@ const char *rs_sys_kernel(char buf[static 32])
 {
         struct utsname name;
 
-        snprintf(buf, 32, "%s", uname(&name) == 0 ? name.release : "?");
+        snprintf(buf, 32, "%.31s", uname(&name) == 0 ? name.release : "?");
         return buf;
 }
 
