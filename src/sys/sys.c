@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -88,18 +89,23 @@ int rs_sys_eventfd(void)
         return (int)CALL(RS_SYS_EVENTFD, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 }
 
-ssize_t rs_sys_read(int fd, void *buf, size_t size)
-{
-        return CALL(RS_SYS_READ, read(fd, buf, size));
-}
-
-ssize_t rs_sys_write(int fd, const void *buf, size_t size)
+void rs_sys_eventfd_set(int fd)
 {
         int saved = errno;
-        ssize_t n = CALL(RS_SYS_WRITE, write(fd, buf, size));
+        uint64_t one = 1;
 
+        while (write(fd, &one, sizeof one) < 0 && errno != EAGAIN) /* EAGAIN: it is set as much as can be */
+                if (errno != EINTR)
+                        abort();
         errno = saved;
-        return n;
+}
+
+void rs_sys_eventfd_clear(int fd)
+{
+        uint64_t count;
+
+        while (read(fd, &count, sizeof count) < 0 && errno == EINTR)
+                ;
 }
 
 void rs_sys_close(int fd)

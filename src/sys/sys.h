@@ -20,8 +20,6 @@ enum rs_syscall {
         RS_SYS_EPOLL_CTL,
         RS_SYS_EPOLL_WAIT,
         RS_SYS_EVENTFD,
-        RS_SYS_READ,
-        RS_SYS_WRITE,
         RS_SYS_CLOSE, /* asked, but a close always happens */
         RS_SYS_SOCKET,
         RS_SYS_BIND,
@@ -55,9 +53,12 @@ int rs_sys_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
 /* Waits for timeout_ns (negative: without limit), never less unless something is ready or a signal came. */
 int rs_sys_epoll_wait(int epfd, struct epoll_event *events, int max, int64_t timeout_ns);
 
+/* An eventfd; one that is set is readable until it is cleared. Setting one cannot fail; should it do so all the same,
+ * as under a filter of system calls that forbids it, the process ends: a wake-up that is lost is a program that
+ * hangs. */
 int rs_sys_eventfd(void);
-ssize_t rs_sys_read(int fd, void *buf, size_t size);
-ssize_t rs_sys_write(int fd, const void *buf, size_t size); /* async-signal-safe; errno is as before */
+void rs_sys_eventfd_set(int fd); /* async-signal-safe; errno is as before */
+void rs_sys_eventfd_clear(int fd);
 void rs_sys_close(int fd);
 
 /* Stream sockets: non-blocking, close-on-exec. */

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Servers that run out of descriptors, memory or stacks: nobody is turned away and nothing spins. */
+
+#include "common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct world {
+        resha_listener *listener;
+        uint16_t port;
+        unsigned served;
+        int clients; /* process id */
+};
+
+static int echo_once(resha_stream *s, void *arg)
+{
+        struct world *w = arg;
+        char c;
+        ssize_t n = resha_read(s, &c, 1);
+
+        if (n == 1 && resha_write_all(s, &c, 1, NULL) == 0)
+                w->served++;
+        return n == 1 ? (int)resha_read(s, &c, 1) : (int)n; /* until the client closes */
+}
+
+static int serve(void *arg)
+{
+        struct world *w = arg;
+
+        return resha_serve(w->listener, echo_once, w, NULL);
+}
+
+enum { CLIENTS = 40, ROOM = 10 };
+
+/* All connect, then one after the other says something, waits for the answer and goes, some 200 ms later for the
+ * first. */
+static void clients(uint16_t port)
+{
+        int fd[CLIENTS];
+
+        for (int i = 0; i < CLIENTS; i++)
+                fd[i] = real_connect(port);
+        usleep(200000);
+        for (int i = 0; i < CLIENTS; i++) {
+                char c = 'x';
+                if (write(fd[i], &c, 1) != 1 || read(fd[i], &c, 1) != 1)
+                        _exit(1);
+                close(fd[i]);
+        }
+        _exit(0);
+}
+
+static int until_clients_end(void *arg)
+{
+        struct world *w = arg;
+        int status;
+
+        while (waitpid(w->clients, &status, WNOHANG) == 0) {
+                int rc = resha_sleep(RESHA_MS(5));
+                if (rc < 0)
+                        return rc;
+        }
+        ASSERT_EQ(status, 0);
+        resha_listener_shutdown(w->listener);
+        return 0;
+}
+
+/* The limit under which n more descriptors can be opened. */
+static rlim_t limit_with_room(int n)
+{
+        int fd = 0;
+
+        for (; n > 0; fd++)
+                n -= fcntl(fd, F_GETFD) < 0;
+        return (rlim_t)fd;
+}
+
+/* With `room` descriptors for the server's side; 0: as many as there are. */
+static int serve_clients(struct world *w, int room)
+{
+        RESHA_GROUP(g);
+
+        w->listener = real_listener(&w->port);
+        w->clients = fork();
+        if (w->clients == 0)
+                clients(w->port);
+        if (room) {
+                struct rlimit tight;
+                ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &tight), 0);
+                tight.rlim_cur = limit_with_room(room);
+                ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+        }
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, serve, w);
+        resha_spawn(&g, until_clients_end, w);
+        int rc = resha_group_end(&g, 0);
+        resha_listener_close(w->listener);
+        return rc;
+}
+
+TASK(a_server_without_descriptors_serves_everybody_and_does_not_spin)
+{
+        struct world w = { 0 };
+        struct rlimit old;
+
+        ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+        real_count();
+        ASSERT_OK(serve_clients(&w, ROOM));
+        setrlimit(RLIMIT_NOFILE, &old);
+        ASSERT_EQ(w.served, CLIENTS);
+        printf("%u calls of accept for %d connections with room for %d\n", real_calls[RS_SYS_ACCEPT], CLIENTS, ROOM);
+        ASSERT_TRUE(real_calls[RS_SYS_ACCEPT] < 4 * CLIENTS);
+        return 0;
+}
+
+static unsigned accepts;
+
+/* Each accept fails for another reason, until the eighth. */
+static int bad_luck(enum rs_syscall call)
+{
+        static const int reasons[] = { -EMFILE, -ENFILE, -ENOBUFS, -ENOMEM, -ECONNABORTED, -EPROTO, -EINTR, -ENETDOWN };
+
+        if (call != RS_SYS_ACCEPT || accepts >= 8)
+                return 0;
+        return reasons[accepts++];
+}
+
+TASK(accepts_that_fail_for_now_lose_no_connection)
+{
+        struct world w = { 0 };
+
+        rs_fault_hook = bad_luck;
+        ASSERT_OK(serve_clients(&w, 0));
+        ASSERT_EQ(w.served, CLIENTS);
+        ASSERT_EQ(accepts, 8);
+        return 0;
+}
+
+static int accept_eio(enum rs_syscall call)
+{
+        return call == RS_SYS_ACCEPT ? -EIO : 0;
+}
+
+TASK(an_accept_that_fails_for_good_ends_the_server_with_its_reason)
+{
+        struct world w = { 0 };
+
+        w.listener = real_listener(&w.port);
+        rs_fault_hook = accept_eio;
+        ASSERT_EQ(serve(&w), -EIO);
+        ASSERT_HAS(resha_error_of(-EIO)->text, "accept on 127.0.0.1:");
+        resha_listener_close(w.listener);
+        return 0;
+}
