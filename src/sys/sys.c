@@ -108,6 +108,15 @@ void rs_sys_eventfd_clear(int fd)
                 ;
 }
 
+ssize_t rs_sys_write(int fd, const void *buf, size_t size)
+{
+        int saved = errno;
+        ssize_t n = CALL(RS_SYS_WRITE, write(fd, buf, size));
+
+        errno = saved;
+        return n;
+}
+
 void rs_sys_close(int fd)
 {
         (void)rs_fault_syscall(RS_SYS_CLOSE);

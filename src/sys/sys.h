@@ -20,6 +20,7 @@ enum rs_syscall {
         RS_SYS_EPOLL_CTL,
         RS_SYS_EPOLL_WAIT,
         RS_SYS_EVENTFD,
+        RS_SYS_WRITE,
         RS_SYS_CLOSE, /* asked, but a close always happens */
         RS_SYS_SOCKET,
         RS_SYS_BIND,
@@ -59,6 +60,7 @@ int rs_sys_epoll_wait(int epfd, struct epoll_event *events, int max, int64_t tim
 int rs_sys_eventfd(void);
 void rs_sys_eventfd_set(int fd); /* async-signal-safe; errno is as before */
 void rs_sys_eventfd_clear(int fd);
+ssize_t rs_sys_write(int fd, const void *buf, size_t size); /* async-signal-safe; errno is as before */
 void rs_sys_close(int fd);
 
 /* Stream sockets: non-blocking, close-on-exec. */
