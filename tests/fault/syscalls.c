@@ -39,8 +39,7 @@ static int code_of(enum rs_syscall call)
         case RS_SYS_GETRANDOM: return -ENOSYS;
         case RS_SYS_THREAD: return -EAGAIN;
         case RS_SYS_EPOLL_WAIT:
-        case RS_SYS_READ:  /* of an eventfd that is readable */
-        case RS_SYS_WRITE: /* of a counter that is far from full */
+        case RS_SYS_WRITE:
         case RS_SYS_CLOSE:
         case RS_SYS_SIGACTION:
         case RS_SYS_GETADDRINFO:
