@@ -20,7 +20,9 @@ void progress_init(struct progress *p, const char *prefix, bool quiet, bool verb
                 .quiet = quiet,
                 .verbose = verbose && !quiet,
                 .terminal = !quiet && isatty(STDERR_FILENO),
+                .n_samples = 1, /* nothing, at the start */
         };
+        p->samples[0].at = p->started;
 }
 
 /* In one write, so that lines of several programs on one terminal do not mix. What cannot be written is nobody's to
@@ -82,7 +84,7 @@ void progress_event(void *arg, const struct pipeline_event *e)
                 progress_say(p, "%s: %s: %s", p->prefix, e->job->key, e->job->error ? e->job->error : "failed");
         if (!p->verbose)
                 return;
-        if (e->kind == PIPELINE_ANSWERED)
+        if (e->kind == PIPELINE_ANSWERED && e->rc != -ECANCELED)
                 say_answer(p, e);
         else if (e->kind == PIPELINE_RETRY)
                 say_retry(p, e);
@@ -100,7 +102,7 @@ static double sample_rate(struct progress *p, uint64_t now_finished)
 {
         resha_instant now = resha_now();
         unsigned oldest = p->n_samples < PROGRESS_SAMPLES ? 0 : p->n_samples % PROGRESS_SAMPLES;
-        double seconds = p->n_samples ? (double)resha_between(p->samples[oldest].at, now).ns / 1e9 : 0;
+        double seconds = (double)resha_between(p->samples[oldest].at, now).ns / 1e9;
         double rate = seconds > 0 ? (double)(now_finished - p->samples[oldest].finished) / seconds : 0;
         p->samples[p->n_samples % PROGRESS_SAMPLES].at = now;
         p->samples[p->n_samples % PROGRESS_SAMPLES].finished = now_finished;
