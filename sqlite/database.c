@@ -140,8 +140,10 @@ static void close_first(resha_sqlite *db)
         stop_calls(db);
         while (db->calls && resha_event_wait(&db->left) >= 0)
                 ;
-        if (db->calls) /* cannot wait here (a no-suspend region): better a leak than a handle that is taken away */
+        if (db->calls) { /* cannot wait here (a no-suspend region): it stays, for a close that can */
+                db->closing = false;
                 return;
+        }
         rs_sqlite_cursors_detach(db);
         /* Without a thread, as when none can be started, it closes here: late is worse than slow. */
         if (db->writer.handle && resha_pool_run(db->pool, run_close, db, NULL) < 0)

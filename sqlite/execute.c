@@ -242,7 +242,6 @@ static int run_batch(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
         int rc = rs_sqlite_control(conn, RS_SQLITE_BEGIN);
         if (rc < 0)
                 return rc;
-        call->finish = true;
         rc = rs_sqlite_rows_run(conn, c->sql, c->values, c->columns, c->rows, &c->changes);
         return rc < 0 ? rc : rs_sqlite_control(conn, RS_SQLITE_COMMIT);
 }

@@ -256,6 +256,42 @@ TASK(a_wait_for_a_lock_is_given_up)
         return 0;
 }
 
+static int let_go(void *arg)
+{
+        int rc = resha_sleep(RESHA_MS(100));
+
+        sqlite3_close(arg);
+        return rc;
+}
+
+static int insert_one(resha_sqlite_tx *tx, void *arg)
+{
+        (void)arg;
+        return resha_sqlite_tx_execute(tx, "insert into t values (1)", NULL, 0, NULL);
+}
+
+/* Without WAL a commit waits for readers. It is not given up, and it counts. */
+TASK(a_commit_goes_on_to_its_end)
+{
+        needs_threads();
+        const char *path = temp_path("commit.db");
+        resha_sqlite *db = open_db(path);
+        sqlite3 *raw = NULL;
+
+        run_sql(db, "create table t (a)");
+        run_sql(db, "pragma journal_mode = delete");
+        ASSERT_EQ(sqlite3_open(path, &raw), SQLITE_OK);
+        ASSERT_EQ(sqlite3_exec(raw, "begin; select * from t", NULL, NULL, NULL), SQLITE_OK);
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, let_go, raw);
+        ASSERT_EQ(transaction_within(db, insert_one, NULL, 30), 0);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(one_int(db, "select count(*) from t"), 1);
+        resha_sqlite_close(db);
+        return 0;
+}
+
 /* ---- the loop goes on ---- */
 
 static int tick(void *arg)
@@ -406,6 +442,27 @@ TASK(close_under_a_cancel)
         ASSERT_EQ(resha_scope_end(&s, resha_checkpoint()), -ETIME);
         ASSERT_EQ(thread_count(), threads);
         ASSERT_EQ(access(wal, F_OK), -1);
+        return 0;
+}
+
+TASK(close_under_a_cancel_waits_for_others)
+{
+        needs_threads();
+        unsigned threads = baseline();
+        resha_sqlite *db = open_db(NULL);
+        struct waiter w = { db, ENDLESS, 1 };
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, call_it, &w);
+        ASSERT_OK(resha_sleep(RESHA_MS(20)));
+        RESHA_SCOPE(s);
+        resha_timeout_begin(&s, RESHA_S(0));
+        resha_sqlite_closep(&db);
+        ASSERT_EQ(thread_count(), threads);
+        ASSERT_EQ(w.rc, RESHA_SQLITE_ECLOSED);
+        ASSERT_EQ(resha_scope_end(&s, resha_checkpoint()), -ETIME);
+        ASSERT_OK(resha_group_end(&g, 0));
         return 0;
 }
 
