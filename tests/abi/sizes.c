@@ -35,7 +35,7 @@ SIZE(resha_stream_ops, 80);
 SIZE(resha_task, 48);
 SIZE(resha_ticker, 32);
 SIZE(resha_value, 24);
-SIZE(resha_http_attempt, 104);
+SIZE(resha_http_attempt, 120);
 SIZE(resha_http_header, 16);
 SIZE(resha_http_opts, 192);
 SIZE(resha_http_timings, 40);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_HTTP_CURL_H
+#define RS_HTTP_CURL_H
+
+/* The transport over the network, by libcurl. */
+
+#include "url.h"
+
+#include <resha/http.h>
+
+typedef struct rs_http_curl_opts {
+        long keep;                /* connections to keep open while idle */
+        long keepalive_s;         /* for how long */
+        const char *ca_file;      /* NULL: the system's; all strings are copied */
+        const rs_http_url *proxy; /* NULL: none */
+        bool no_verify;
+} rs_http_curl_opts;
+
+/* 0, -ENOMEM, -EMFILE. */
+int rs_http_curl_new(const rs_http_curl_opts *opts, resha_http_transport *ret_transport);
+
+#endif

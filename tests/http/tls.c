@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* TLS: whom it trusts, and how much stack it needs. */
+
+#include "fixture.h"
+
+#include <resha/error.h>
+
+#include <string.h>
+
+static const char *secure_url(const char *host, int port)
+{
+        static char url[64];
+        snprintf(url, sizeof url, "https://%s:%d/ok", host, port);
+        return url;
+}
+
+NETWORK_TLS(certificates_are_verified)
+{
+        fixture_fail(f->h, secure_url("localhost", f->https), RESHA_HTTP_ETLS,
+                     "a private authority is trusted by ca_file");
+        fixture_fail(f->h, secure_url("localhost", f->selfsigned), RESHA_HTTP_ETLS, "self-signed certificate");
+        resha_http *h = fixture_session((resha_http_opts){ .ca_file = f->ca });
+        fixture_get(h, secure_url("localhost", f->https), 200, "hello");
+        fixture_get(h, secure_url("127.0.0.1", f->https), 200, "hello");
+        fixture_fail(h, secure_url("localhost", f->wrong), RESHA_HTTP_ETLS, "localhost");
+        fixture_fail(h, secure_url("localhost", f->selfsigned), RESHA_HTTP_ETLS, "self-signed certificate");
+        resha_http_free(h);
+        return 0;
+}
+
+NETWORK_TLS(verification_can_be_switched_off_loudly)
+{
+        resha_http *h = fixture_session((resha_http_opts){ .insecure_no_verify = true });
+        fixture_get(h, secure_url("localhost", f->selfsigned), 200, "hello");
+        fixture_get(h, secure_url("localhost", f->wrong), 200, "hello");
+        resha_http_free(h);
+        return 0;
+}
+
+NETWORK_TLS(authorities_that_cannot_be_read)
+{
+        resha_http *h = fixture_session((resha_http_opts){ .ca_file = "/nonexistent/ca.pem" });
+        fixture_fail(h, secure_url("localhost", f->https), RESHA_HTTP_ETLS, "/nonexistent/ca.pem");
+        resha_http_free(h);
+        return 0;
+}
+
+NETWORK_TLS(no_tls_there)
+{
+        fixture_fail(f->h, secure_url("127.0.0.1", f->http), RESHA_HTTP_ETLS, "");
+        return 0;
+}
+
+NETWORK_TLS(secure_connections_are_reused)
+{
+        resha_http *h = fixture_session((resha_http_opts){ .ca_file = f->ca });
+        for (int i = 0; i < 4; i++) {
+                resha_response *r = NULL;
+                ASSERT_OK(resha_http_get(h, secure_url("localhost", f->https), &r));
+                ASSERT_EQ(resha_response_reused(r), i > 0);
+                ASSERT_EQ(resha_response_timings(r)->tls.ns > 0, i == 0);
+                resha_response_free(r);
+        }
+        resha_http_free(h);
+        return 0;
+}
+
+NETWORK_TLS(tunnel_through_a_proxy)
+{
+        resha_response *r = NULL;
+        resha_http *h = fixture_session((resha_http_opts){ .ca_file = f->ca, .proxy = fixture_url(f->proxy, "") });
+        ASSERT_OK(resha_http_get(h, secure_url("localhost", f->https), &r));
+        ASSERT_STR(resha_response_body(r, NULL), "hello");
+        ASSERT_PTR(resha_response_header(r, "X-Proxy"), NULL); /* the tunnel's headers are not the answer's */
+        resha_response_free(r);
+        resha_http_free(h);
+        ASSERT_EQ(fixture_count(f, "proxy CONNECT"), 1);
+        return 0;
+}
+
+/* ---- stack ---- */
+
+enum { PAINTED = 170 << 10, MARK = 0xa5 };
+
+/* Paints the stack below the caller, or tells how deep it has been used since. The frames of two calls may be some
+ * bytes apart: the lowest bytes do not count. */
+__attribute__((noinline, no_sanitize("address"))) static size_t stack_below(bool paint)
+{
+        volatile unsigned char room[PAINTED];
+        size_t clean = 256;
+        if (paint)
+                for (size_t i = 0; i < PAINTED; i++)
+                        room[i] = MARK;
+        while (clean < PAINTED && room[clean] == MARK)
+                clean++;
+        return PAINTED - clean;
+}
+
+/* Half of the usable part of a default stack (256 KiB with a guard of 64) is to stay free. */
+NETWORK_TLS(stack_is_deep_enough)
+{
+        resha_http *h = fixture_session((resha_http_opts){ .ca_file = f->ca });
+        (void)stack_below(true);
+        fixture_get(h, secure_url("localhost", f->https), 200, "hello");
+        size_t verified = stack_below(false);
+        (void)stack_below(true);
+        fixture_fail(f->h, secure_url("localhost", f->https), RESHA_HTTP_ETLS, ""); /* all authorities of the system */
+        size_t system = stack_below(false);
+        (void)stack_below(true);
+        fixture_get(f->h, fixture_url(f->http, "/gzip"), 200, "hello");
+        size_t plain = stack_below(false);
+        printf("stack used: TLS %zu, TLS with the system's authorities %zu, gzip %zu bytes\n", verified, system, plain);
+        ASSERT_TRUE(verified < 96 << 10);
+        ASSERT_TRUE(system < 96 << 10);
+        ASSERT_TRUE(plain < 96 << 10);
+        resha_http_free(h);
+        return 0;
+}
