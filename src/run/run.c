@@ -104,7 +104,8 @@ int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
         if (opts && opts->ret_error)
                 *opts->ret_error = (resha_error){ 0 };
         if (rs_loop_current)
-                return -EBUSY;
+                return resha_fail_at(-EBUSY, NULL,
+                                     "a loop runs on this thread already: call the function, or spawn it in a group");
         int rc = options(opts, &o);
         if (rc == 0)
                 rc = backend_open(o.backend, &backend, &shuffle);
