@@ -57,7 +57,7 @@ struct rs_records {
         struct rs_record *first; /* at most RS_RECORDS_MAX, one for each code */
 };
 
-enum { RS_RECORDS_MAX = 4 };
+enum { RS_RECORDS_MAX = 4, RS_RECORDS_SPARE = 4 };
 
 /* ---- scopes and groups: the inside of resha_scope, resha_group ---- */
 
@@ -171,6 +171,8 @@ struct rs_loop {
         struct rs_task *task_free; /* slab */
         struct rs_list slabs;
         struct rs_record *record_free;
+        struct rs_record *record_spare; /* of spares: for failures that must not be lost when there is no memory */
+        struct rs_record spares[RS_RECORDS_SPARE];
         struct rs_list cleanups;
         struct rs_task *main_task;
         size_t tasks; /* alive */
@@ -367,6 +369,7 @@ void rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_
 void rs_group_place_free(struct rs_group *g);
 void rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled);
 
+void rs_records_init(struct rs_loop *l);
 struct rs_record *rs_record_new(struct rs_loop *l, const resha_error *e);
 void rs_record_free(struct rs_loop *l, struct rs_record *r);
 void rs_error_describe(struct rs_loop *l, const struct rs_task *t, int code, resha_error *ret_error);

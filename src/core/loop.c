@@ -159,6 +159,7 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
 {
         *l = (struct rs_loop){ .backend = backend, .opts = *opts, .strict = opts->strict };
         l->simulated = backend->ops->simulated;
+        rs_records_init(l);
         l->inbox = rs_inbox_new(backend);
         if (!l->inbox)
                 return -ENOMEM;

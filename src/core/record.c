@@ -18,6 +18,14 @@ void rs_thread_records_set(struct rs_records *records)
         thread_records = records;
 }
 
+void rs_records_init(struct rs_loop *l)
+{
+        for (size_t i = RS_RECORDS_SPARE; i-- > 0;)
+                rs_record_free(l, &l->spares[i]);
+}
+
+/* A record made from a failure says why others were cancelled, so it may use a spare one; the text of an error alone
+ * may get lost. */
 struct rs_record *rs_record_new(struct rs_loop *l, const resha_error *e)
 {
         struct rs_record *r = l ? l->record_free : NULL;
@@ -26,6 +34,8 @@ struct rs_record *rs_record_new(struct rs_loop *l, const resha_error *e)
                 l->record_free = r->next;
         else
                 r = resha_malloc(sizeof *r);
+        if (!r && l && e && (r = l->record_spare))
+                l->record_spare = r->next;
         if (r) {
                 r->next = NULL;
                 if (e)
@@ -37,8 +47,10 @@ struct rs_record *rs_record_new(struct rs_loop *l, const resha_error *e)
 void rs_record_free(struct rs_loop *l, struct rs_record *r)
 {
         if (l) {
-                r->next = l->record_free;
-                l->record_free = r;
+                bool spare = r >= l->spares && r < l->spares + RS_RECORDS_SPARE;
+                struct rs_record **list = spare ? &l->record_spare : &l->record_free;
+                r->next = *list;
+                *list = r;
         } else {
                 resha_free(r);
         }
