@@ -121,7 +121,7 @@ static void on_report(const resha_report *report, void *arg)
 /* The codes that what was done to it may give. */
 static bool may_end_with(const struct scenario *s, const struct trial *t, int rc)
 {
-        if (rc >= 0)
+        if (rc >= 0 || (s->may_fail && rc == s->may_fail))
                 return true;
         if (rc == -ECANCELED)
                 return t->cancelled;
