@@ -78,14 +78,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(b"no such page\n", 404)
 
 
+class Httpd(http.server.ThreadingHTTPServer):
+    request_queue_size = 128
+    daemon_threads = True
+
+
 class Server:
     """with Server(True) as s: s.url"""
     def __init__(self, wanted=True):
         self.httpd, self.url = None, ""
         if wanted:
-            self.httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-            self.httpd.request_queue_size = 128
-            self.httpd.daemon_threads = True
+            self.httpd = Httpd(("127.0.0.1", 0), Handler)
             self.httpd.lock = threading.Lock()
             self.httpd.counts = {"requests": 0, "connections": 0, "now": 0, "most": 0}
             self.url = f"http://127.0.0.1:{self.httpd.server_address[1]}"
