@@ -51,7 +51,8 @@ enum { FETCH_COLUMNS = 12 };
         " finished_at, failed_at, run) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 #define SET_TRY \
-        " error = excluded.error, failed_at = excluded.failed_at, status = excluded.status," \
+        " error = excluded.error, failed_at = excluded.failed_at," \
+        " status = case excluded.status when 304 then fetch.status else excluded.status end," \
         " attempts = excluded.attempts, started_at = excluded.started_at, finished_at = excluded.finished_at," \
         " run = excluded.run"
 

@@ -28,13 +28,14 @@ enum { MAX_ITEMS = 64, TIMEOUT_MS = 1000 };
 struct world {
         struct rng rng;
         unsigned items, concurrency;
-        bool with_list, stops, cancels;
-        enum fault faults[MAX_ITEMS + 1]; /* of item i, from 1: while attempts are left in `bad_attempts` */
+        bool with_list, stops, cancels, breaks; /* the last: the database, at one item */
+        enum fault faults[MAX_ITEMS + 1];       /* of item i, from 1: while attempts are left in `bad_attempts` */
         unsigned bad_attempts[MAX_ITEMS + 1];
         unsigned asked[MAX_ITEMS + 1];    /* requests in this phase */
+        bool answered[MAX_ITEMS + 1];     /* well and whole, in this phase */
         bool saved_before[MAX_ITEMS + 1]; /* by an earlier phase */
         unsigned in_flight, most;
-        unsigned fired[N_FAULTS], stopped, cancelled, resumed;
+        unsigned fired[N_FAULTS], stopped, cancelled, resumed, broken;
         uint64_t reported; /* rows, in the last SAVED event */
         char path[64];
 };
@@ -74,8 +75,11 @@ static int answer_item(struct world *w, unsigned item, resha_http_sink *sink)
         case NOTHING: return answer(sink, 200, NULL, "null\n");
         case NO_JSON: return answer(sink, 200, NULL, "<html>");
         case NO_KEY: return answer(sink, 200, NULL, "{\"title\":\"none\"}");
-        default: return answer(sink, 200, "ETag: \"x\"", body);
+        default: break;
         }
+        int rc = answer(sink, 200, "ETag: \"x\"", body);
+        w->answered[item] = rc >= 0;
+        return rc;
 }
 
 static int answer_list(struct world *w, resha_http_sink *sink)
@@ -114,6 +118,7 @@ static void make_world(struct world *w, uint64_t seed)
         w->with_list = rng_below(&w->rng, 2);
         w->stops = rng_below(&w->rng, 4) == 0;
         w->cancels = !w->stops && rng_below(&w->rng, 4) == 0;
+        w->breaks = !w->stops && !w->cancels && rng_below(&w->rng, 4) == 0;
         for (unsigned i = 1; i <= w->items; i++) {
                 w->faults[i] = choice[rng_below(&w->rng, sizeof choice / sizeof choice[0])];
                 w->bad_attempts[i] = 1 + (unsigned)rng_below(&w->rng, 4);
@@ -218,6 +223,17 @@ static void open_phase(struct phase *p)
         ASSERT_OK(pipeline_new(&o, &p->pipeline));
 }
 
+/* From now on the database fails when one of the items is stored, and rolls back what comes with it. */
+static void break_database(struct phase *p)
+{
+        TEXT(sql);
+        text_printf(&sql,
+                    "create temp trigger broken before insert on fetch when new.url like '%%/item/%u'"
+                    " begin select raise(rollback, 'broken on purpose'); end",
+                    1 + (unsigned)rng_below(&p->w->rng, p->w->items));
+        ASSERT_OK(resha_sqlite_execute(store_db(p->store), text_string(&sql), NULL, 0, NULL));
+}
+
 static int stop_later(void *arg)
 {
         struct phase *p = arg;
@@ -233,10 +249,13 @@ static int run_phase(struct phase *p, bool disturb)
         struct world *w = p->w;
         resha_duration when = RESHA_MS(rng_below(&w->rng, 4000));
         memset(w->asked, 0, sizeof w->asked);
+        memset(w->answered, 0, sizeof w->answered);
         w->reported = 0;
         open_phase(p);
         w->resumed += store_resumed(p->store);
         int rc;
+        if (disturb && w->breaks)
+                break_database(p);
         if (disturb && w->cancels) {
                 RESHA_SCOPE(s);
                 resha_timeout_begin(&s, when);
@@ -251,7 +270,9 @@ static int run_phase(struct phase *p, bool disturb)
                 if (disturb && w->stops)
                         resha_spawn(&g, stop_later, p);
                 rc = resha_group_end(&g, pipeline_run(p->pipeline));
-                ASSERT_OK(rc);
+                w->broken += rc < 0;
+                if (!disturb || !w->breaks)
+                        ASSERT_OK(rc);
         }
         p->counts = *pipeline_counts(p->pipeline);
         bool cut = rc < 0 || pipeline_stopped(p->pipeline);
@@ -321,6 +342,15 @@ static void add_up(const struct world *w)
         sum.stopped += w->stopped;
         sum.cancelled += w->cancelled;
         sum.resumed += w->resumed;
+        sum.broken += w->broken;
+}
+
+/* A stop throws nothing away: what was answered is saved. */
+static void check_answered(const struct world *w)
+{
+        for (unsigned i = 1; i <= w->items; i++)
+                if (w->answered[i] && !w->saved_before[i])
+                        FAIL("item %u was answered and is not there", i);
 }
 
 static int one_world(void *unused)
@@ -337,6 +367,8 @@ static int one_world(void *unused)
                 if (whole)
                         check_whole(&p);
                 remember_saved(&p);
+                if (!w.cancels && !w.breaks)
+                        check_answered(&w);
         }
         remove_files(&w);
         ASSERT_TRUE(whole);
@@ -358,9 +390,10 @@ TEST(pipeline_under_seeds)
         printf("%u seeds:", n);
         for (int f = 0; f < N_FAULTS; f++)
                 printf(" %s %u,", fault_names[f], sum.fired[f]);
-        printf(" stopped %u, cancelled %u, resumed %u\n", sum.stopped, sum.cancelled, sum.resumed);
+        printf(" stopped %u, cancelled %u, database broken %u, resumed %u\n", sum.stopped, sum.cancelled, sum.broken,
+               sum.resumed);
         for (int f = 0; f < N_FAULTS && n >= 2000; f++)
                 ASSERT_TRUE(sum.fired[f] >= 100);
         if (n >= 2000)
-                ASSERT_TRUE(sum.stopped >= 100 && sum.cancelled >= 100 && sum.resumed >= 100);
+                ASSERT_TRUE(sum.stopped >= 100 && sum.cancelled >= 100 && sum.broken >= 100 && sum.resumed >= 100);
 }
