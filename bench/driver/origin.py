@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The origin of the fetch benchmark: nginx on a free port of loopback, serving small files of JSON."""
 import contextlib
+import grp
 import json
 import os
+import pwd
 import random
 import shutil
 import signal
@@ -53,6 +55,14 @@ def free_port():
         return s.getsockname()[1]
 
 
+def user_line():
+    """Whom root's nginx works for. Others need not say."""
+    if os.getuid() != 0:
+        return ""
+    nobody = pwd.getpwnam("nobody")
+    return f"user {nobody.pw_name} {grp.getgrgid(nobody.pw_gid).gr_name};"
+
+
 def wait_for(port, process):
     for _ in range(500):
         if process.poll() is not None:
@@ -81,7 +91,7 @@ def serving(count):
         port = free_port()
         config = os.path.join(folder, "nginx.conf")
         with open(config, "w", encoding="utf-8") as f:
-            f.write(CONFIG.format(folder=folder, port=port, user="user nobody;" if os.getuid() == 0 else ""))
+            f.write(CONFIG.format(folder=folder, port=port, user=user_line()))
         with open(os.path.join(folder, "urls"), "w", encoding="utf-8") as f:
             f.writelines(f"http://127.0.0.1:{port}/{i}.json\n" for i in range(1, count + 1))
         process = subprocess.Popen([nginx(), "-p", folder, "-c", config, "-e", os.path.join(folder, "error.log")])
