@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""bench/million.c: a million sleeping tasks at default settings, and how the limit is met where guards cost mappings."""
+"""bench/million.c: a million sleeping tasks at default settings, and the limit where guards cost mappings."""
 import json
 import os
 import subprocess
@@ -27,7 +27,7 @@ def default(bench):
 
 
 def limited(bench):
-    """All that could be started are joined, the program goes on (its exit code says so), and the error says what to do."""
+    """All that were started are joined, the program goes on (its exit code says so), and the error says what to do."""
     r = once(bench, TASKS, RESHA_GUARDS="mprotect")
     met = r["started"] < TASKS
     said = all(words in r["error"] for words in NEEDED)

@@ -43,8 +43,8 @@ def write_items(folder, count):
     for i in range(1, count + 1):
         words = " ".join("".join(r.choices("abcdefghijklmnopqrstuvwxyz", k=r.randint(3, 9))) for _ in range(48))
         item = {"id": i, "type": "story", "by": f"user{r.randrange(5000)}", "time": 1700000000 + i,
-                "score": r.randrange(1000), "url": f"https://example.org/{i}", "title": words[:60], "text": words[60:320],
-                "kids": [r.randrange(10 ** 8) for _ in range(5)]}
+                "score": r.randrange(1000), "url": f"https://example.org/{i}", "title": words[:60],
+                "text": words[60:320], "kids": [r.randrange(10 ** 8) for _ in range(5)]}
         with open(os.path.join(folder, f"{i}.json"), "w", encoding="utf-8") as f:
             json.dump(item, f)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""aiohttp_fetch.py LIST DATABASE CONCURRENCY: what one would write in Python: aiohttp, and aiosqlite with batches of 500
-rows to a transaction."""
+"""aiohttp_fetch.py LIST DATABASE CONCURRENCY: what one would write in Python: aiohttp, and aiosqlite with batches of
+500 rows to a transaction."""
 import asyncio
 import datetime
 import sys
