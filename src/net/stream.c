@@ -185,8 +185,8 @@ static ssize_t find_line(resha_stream *s, size_t most)
 
         for (;;) {
                 size_t n = buffered(s) < most ? buffered(s) : most;
-                const char *line = s->buffer + s->start;
-                const char *end = n > seen ? memchr(line + seen, '\n', n - seen) : NULL;
+                const char *line = n > seen ? s->buffer + s->start : NULL; /* there is no buffer at first */
+                const char *end = line ? memchr(line + seen, '\n', n - seen) : NULL;
                 if (end)
                         return end - line + 1;
                 if (n == most)
