@@ -50,24 +50,27 @@ static void expect(const char *data, size_t size, const char *entries)
         ASSERT_STR(text_string(&t), entries);
 }
 
+/* A literal with all its bytes. */
+#define EXPECT(data, entries) expect(data, sizeof data - 1, entries)
+
 TEST(list_skips_blank_lines_and_comments)
 {
-        expect("a\n\n  # no\n\t b \n#c\nd", 21, "1:a;4:b;6:d;0");
-        expect("", 0, "0");
-        expect("\n\n\n", 3, "0");
-        expect("a#b\n", 4, "1:a#b;0");
+        EXPECT("a\n\n  # no\n\t b \n#c\nd", "1:a;4:b;6:d;0");
+        EXPECT("", "0");
+        EXPECT("\n\n\n", "0");
+        EXPECT("a#b\n", "1:a#b;0");
 }
 
 TEST(list_takes_crlf_and_marks)
 {
-        expect("\xef\xbb\xbf"
+        EXPECT("\xef\xbb\xbf"
                "a\r\nb\r\n\r\n",
-               11, "1:a;2:b;0");
-        expect("\xef\xbb\xbf", 3, "0");
-        expect("x", 1, "1:x;0");
-        expect("\xff\xfe"
+               "1:a;2:b;0");
+        EXPECT("\xef\xbb\xbf", "0");
+        EXPECT("x", "1:x;0");
+        EXPECT("\xff\xfe"
                "a\0\n\0",
-               6, "-84");
+               "-84");
 }
 
 TEST(list_drops_a_line_that_is_too_long)
