@@ -31,7 +31,8 @@
 #define RESHA_VERSION_MINOR 1
 #define RESHA_VERSION_PATCH 0
 
-#define RESHA_API __attribute__((visibility("default")))
+/* Never inlined, not even where the static library is optimised with the program: calls look at their own frame. */
+#define RESHA_API __attribute__((visibility("default"), noinline))
 #define RESHA_MUST __attribute__((warn_unused_result))
 #define RESHA_PRINTF(format_index, first_index) __attribute__((format(printf, format_index, first_index)))
 

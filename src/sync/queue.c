@@ -86,7 +86,7 @@ static void append(resha_queue *q, const void *item)
         q->count++;
 }
 
-int resha_queue_try_put(resha_queue *q, const void *item)
+static inline int try_put(resha_queue *q, const void *item)
 {
         struct rs_node *n;
 
@@ -104,7 +104,7 @@ int resha_queue_try_put(resha_queue *q, const void *item)
         return 1;
 }
 
-int resha_queue_try_get(resha_queue *q, void *ret_item)
+static inline int try_get(resha_queue *q, void *ret_item)
 {
         struct rs_node *n;
 
@@ -119,6 +119,16 @@ int resha_queue_try_get(resha_queue *q, void *ret_item)
                 rs_wake(&w->wait, 1);
         }
         return 1;
+}
+
+int resha_queue_try_put(resha_queue *q, const void *item)
+{
+        return try_put(q, item);
+}
+
+int resha_queue_try_get(resha_queue *q, void *ret_item)
+{
+        return try_get(q, ret_item);
 }
 
 static void queue_cancel(struct rs_wait *wait)
@@ -146,7 +156,7 @@ int resha_queue_put(resha_queue *q, const void *item)
 
         if (RS_UNLIKELY(rc < 0))
                 return rc;
-        rc = resha_queue_try_put(q, item);
+        rc = try_put(q, item);
         if (rc != -EAGAIN)
                 return rs_complete(l, rc);
         return stand_in_line(l, q, &q->putters, (void *)(uintptr_t)item, "place in queue");
@@ -159,7 +169,7 @@ int resha_queue_get(resha_queue *q, void *ret_item)
 
         if (RS_UNLIKELY(rc < 0))
                 return rc;
-        rc = resha_queue_try_get(q, ret_item);
+        rc = try_get(q, ret_item);
         if (rc != -EAGAIN)
                 return rs_complete(l, rc);
         return stand_in_line(l, q, &q->getters, ret_item, "item of queue");
