@@ -208,8 +208,9 @@ static inline __attribute__((always_inline)) int rs_enter(struct rs_loop **ret_l
         if (RS_UNLIKELY(!l || !l->current))
                 return -EPERM;
 #ifndef RS_NO_FRAME_CHECK
-        /* A scope below this frame belongs to a function that has returned: memory is already wrong. */
-        if (RS_UNLIKELY((uintptr_t)__builtin_frame_address(0) > l->current->frame_low))
+        /* A scope below the caller's frame belongs to a function that has returned: memory is already wrong. The
+         * canonical frame address is where the caller's frame ends, on every architecture. */
+        if (RS_UNLIKELY((uintptr_t)__builtin_dwarf_cfa() > l->current->frame_low))
                 rs_frame_abort(l);
 #endif
         *ret_loop = l;

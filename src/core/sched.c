@@ -330,10 +330,16 @@ int resha_checkpoint(void)
         struct rs_loop *l;
         int rc = rs_enter(&l);
 
-        /* As a time stamp is cheap beside the work between two checkpoints, a long step is seen at once. */
-        if (rc == 0 && (--l->budget == 0 || rs_ticks() >= l->poll_ticks))
+        if (rc < 0)
+                return rc;
+        /* A time stamp is cheap beside the work between two checkpoints, so a long step is seen at once: the loop
+         * polls. */
+        bool late = rs_ticks() >= l->poll_ticks;
+        if (late)
+                l->run_left = 1;
+        if (late || --l->budget == 0)
                 rs_yield(l);
-        return rc;
+        return 0;
 }
 
 bool resha_cancelled(void)

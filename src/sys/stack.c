@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -47,7 +48,8 @@ static bool light_guards_work(void)
 
         if (p == MAP_FAILED)
                 return false;
-        bool ok = madvise(p, page, MADV_GUARD_INSTALL) == 0;
+        /* Emulators say yes to any advice: the kernel must refuse to write there. */
+        bool ok = madvise(p, page, MADV_GUARD_INSTALL) == 0 && getrandom(p, 1, GRND_NONBLOCK) < 0 && errno == EFAULT;
         munmap(p, page);
         return ok;
 }
