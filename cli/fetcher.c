@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A fetcher: takes a job, makes one attempt, and decides what it came to. It holds a place only while the attempt is in
- * flight: a job that may be tried again goes to the waiting room, and the fetcher takes the next. */
+ * flight: a job that may be tried again, or whose host may not be asked yet, goes to the waiting room, and the fetcher
+ * takes the next. */
 
 #include "flow.h"
 
@@ -12,15 +13,6 @@
 
 #include "status.h"
 #include "text.h"
-
-/* Waits until the job's host may be asked; a stop ends it. */
-static int hold(struct fetcher *f, const struct job *job)
-{
-        f->held = true;
-        int rc = hosts_acquire(f->pipeline->o.hosts, job->url);
-        f->held = false;
-        return rc;
-}
 
 static int request(struct pipeline *p, struct job *job, resha_response **ret_response)
 {
@@ -93,6 +85,7 @@ static int try_again(struct pipeline *p, struct job *job, int rc, const resha_re
         if (facts.status == 429 && facts.retry_after && delay.ns > 0)
                 hosts_pause(p->o.hosts, job->url, resha_after(delay));
         job->due = resha_after(delay);
+        job->waited = true;
         if (verdict == RETRY_AGAIN && !p->stopping && flow_wait_add(p, job) == 0) {
                 p->retries++;
                 flow_observe(p, &(struct pipeline_event){ .kind = PIPELINE_RETRY,
@@ -152,26 +145,23 @@ static int settle(struct pipeline *p, struct job *job, int rc, resha_response *r
         return flow_finish(p, job);
 }
 
-static int attempt(struct fetcher *f, struct job *job)
+/* One attempt at a job that may go out now. */
+static int attempt(struct pipeline *p, struct job *job)
 {
-        struct pipeline *p = f->pipeline;
         resha_response *response = NULL;
-        int rc = p->stopping ? -ECANCELED : hold(f, job);
-        if (rc >= 0) {
-                resha_instant start = resha_now();
-                if (job->attempts++ == 0)
-                        job->started = start;
-                p->requests++;
-                flow_observe(p, &(struct pipeline_event){ .kind = PIPELINE_STARTED, .job = job });
-                rc = request(p, job, &response);
-                job->finished = resha_now();
-                job->status = rc >= 0 ? resha_response_status(response) : 0;
-                flow_observe(p, &(struct pipeline_event){ .kind = PIPELINE_ANSWERED,
-                                                          .job = job,
-                                                          .rc = rc,
-                                                          .status = job->status,
-                                                          .took = resha_between(start, job->finished) });
-        }
+        resha_instant start = resha_now();
+        if (job->attempts++ == 0)
+                job->started = start;
+        p->requests++;
+        flow_observe(p, &(struct pipeline_event){ .kind = PIPELINE_STARTED, .job = job });
+        int rc = request(p, job, &response);
+        job->finished = resha_now();
+        job->status = rc >= 0 ? resha_response_status(response) : 0;
+        flow_observe(p, &(struct pipeline_event){ .kind = PIPELINE_ANSWERED,
+                                                  .job = job,
+                                                  .rc = rc,
+                                                  .status = job->status,
+                                                  .took = resha_between(start, job->finished) });
         if (rc == -ECANCELED) {
                 flow_drop(p, job);
                 return p->stopping ? 0 : rc;
@@ -179,13 +169,31 @@ static int attempt(struct fetcher *f, struct job *job)
         return settle(p, job, rc, response);
 }
 
+/* What is to be done with a job from the ready queue. */
+static int take(struct pipeline *p, struct job *job)
+{
+        if (p->stopping) {
+                flow_drop(p, job);
+                return 0;
+        }
+        int rc = hosts_ask(p->o.hosts, job->url, job->waited, &job->due);
+        if (rc > 0)
+                return attempt(p, job);
+        job->waited = true;
+        if (rc == 0)
+                rc = flow_wait_add(p, job);
+        if (rc < 0)
+                flow_drop(p, job);
+        return rc;
+}
+
 int flow_fetch(void *arg)
 {
-        struct fetcher *f = arg;
+        struct pipeline *p = arg;
         struct job *job;
         int rc;
-        while ((rc = resha_queue_get(f->pipeline->ready, &job)) > 0)
-                if ((rc = attempt(f, job)) < 0)
+        while ((rc = resha_queue_get(p->ready, &job)) > 0)
+                if ((rc = take(p, job)) < 0)
                         break;
         return rc;
 }

@@ -15,16 +15,10 @@
 enum {
         FLOW_CHUNK = 64,          /* jobs taken from the plan, and looked up, at a time */
         FLOW_START = 8,           /* requests in flight at the start */
-        FLOW_WAITING_MAX = 1024,  /* jobs that wait for another attempt before the feeder holds back */
+        FLOW_WAITING_MAX = 1024,  /* jobs in the waiting room before the feeder holds back */
         FLOW_GATHER = 64,         /* results that the writer waits for ... */
         FLOW_GATHER_MS = 20,      /* ... for at most so long */
         FLOW_BYTES_MAX = 8 << 20, /* of bodies that wait for the writer */
-};
-
-struct fetcher {
-        struct pipeline *pipeline;
-        resha_task task;
-        bool held; /* waits for the rate of a host: nothing of it is in flight */
 };
 
 struct pipeline {
@@ -34,13 +28,12 @@ struct pipeline {
         resha_group *fetching;
         resha_task feeder;
 
-        /* Jobs that wait for their next attempt, a heap by due time. */
+        /* Jobs that wait for their host or for their next attempt, a heap by due time. */
         struct job **waiting;
         size_t n_waiting, cap_waiting;
         resha_event waiting_changed, waiting_eased;
 
-        struct fetcher *fetchers; /* o.concurrency of them */
-        unsigned n_fetchers;      /* started so far */
+        unsigned n_fetchers; /* started so far; at most o.concurrency */
 
         bool exhausted;       /* nothing more comes from the plan */
         bool stopping, ended; /* asked to stop; no job is left before the writer */
@@ -71,7 +64,7 @@ int flow_finish(struct pipeline *p, struct job *job);
 /* feeder.c, waiting.c, fetcher.c, writer.c: the tasks. */
 int flow_feed(void *pipeline);
 int flow_wait(void *pipeline);
-int flow_fetch(void *fetcher);
+int flow_fetch(void *pipeline);
 int flow_write(void *pipeline);
 
 /* Puts a job among those that wait, until job->due. 0 or -ENOMEM. */

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What holds for one host. A hash table with open addressing that doubles; hosts are never taken out, there are few of
- * them beside URLs. */
+/* What holds for one host: a hash table with open addressing that doubles; hosts are never taken out, there are few of
+ * them beside URLs.
+ *
+ * Rates are kept to where a request goes out, not where it is planned: `open_at` is the earliest moment for the next
+ * one, by the moment of the last. Who comes too early is given a turn, one interval behind the turn before, so that
+ * those who wait come back one by one; if they come back late and in a crowd, `open_at` holds and they get new
+ * turns. */
 
 #include "hosts.h"
 
@@ -15,14 +20,13 @@
 
 struct host {
         char *key;
-        resha_instant not_before;
-        resha_limiter limiters[MAX_RATES];
+        resha_instant open_at; /* nobody before: by the rates, and by a pause */
+        resha_instant turn;    /* the next one to give away */
 };
 
 struct hosts {
-        struct rate rates[MAX_RATES];
-        size_t n_rates;
-        bool paused; /* somebody has been, since the start */
+        resha_duration interval; /* between two requests, by the slowest of the rates; 0: none */
+        bool paused;             /* somebody has been, since the start */
         struct host **slots;
         size_t size, used; /* size: a power of two, or 0 */
 };
@@ -32,9 +36,10 @@ int hosts_new(const struct rate *rates, size_t n, struct hosts **ret_hosts)
         struct hosts *h = resha_calloc(1, sizeof *h);
         if (!h)
                 return -ENOMEM;
-        if (n)
-                memcpy(h->rates, rates, n * sizeof *rates);
-        h->n_rates = n;
+        for (size_t i = 0; i < n; i++) {
+                int64_t ns = (rates[i].per.ns + rates[i].count - 1) / rates[i].count;
+                h->interval.ns = ns > h->interval.ns ? ns : h->interval.ns;
+        }
         *ret_hosts = h;
         return 0;
 }
@@ -85,19 +90,14 @@ static int grow(struct hosts *h)
         return 0;
 }
 
-static struct host *host_new(const struct hosts *h, const char *key)
+static struct host *host_new(const char *key)
 {
-        struct host *host = resha_calloc(1, sizeof *host);
+        struct host *host = resha_malloc(sizeof *host);
         if (!host)
                 return NULL;
-        host->key = resha_strdup(key);
-        host->not_before = (resha_instant){ INT64_MIN };
-        bool ok = host->key != NULL;
-        for (size_t i = 0; i < h->n_rates && ok; i++)
-                ok = resha_limiter_init(&host->limiters[i], h->rates[i].count, h->rates[i].per, 1) == 0;
-        if (ok)
+        *host = (struct host){ .key = resha_strdup(key), .open_at = { INT64_MIN }, .turn = { INT64_MIN } };
+        if (host->key)
                 return host;
-        resha_free(host->key);
         resha_free(host);
         return NULL;
 }
@@ -109,33 +109,35 @@ static struct host *find(struct hosts *h, const char *url)
         if (key.failed || (h->used * 2 >= h->size && grow(h) < 0))
                 return NULL;
         struct host **slot = slot_of(h->slots, h->size, text_string(&key));
-        if (!*slot && (*slot = host_new(h, text_string(&key))))
+        if (!*slot && (*slot = host_new(text_string(&key))))
                 h->used++;
         return *slot;
 }
 
-int hosts_acquire(struct hosts *h, const char *url)
+int hosts_ask(struct hosts *h, const char *url, bool waited, resha_instant *ret_turn)
 {
-        if (!h->n_rates && !h->paused)
-                return 0;
+        if (!h->interval.ns && !h->paused)
+                return 1;
         struct host *host = find(h, url);
+        resha_instant now = resha_now();
         if (!host)
                 return -ENOMEM;
-        int rc = 0;
-        for (size_t i = 0; i < h->n_rates && rc >= 0; i++)
-                rc = resha_limiter_acquire(&host->limiters[i]);
-        while (rc >= 0 && resha_now().ns < host->not_before.ns)
-                rc = resha_sleep_until(host->not_before);
-        return rc;
+        if (host->open_at.ns <= now.ns && (waited || host->turn.ns <= now.ns)) {
+                host->open_at = resha_after(h->interval);
+                if (host->turn.ns < host->open_at.ns)
+                        host->turn = host->open_at;
+                return 1;
+        }
+        *ret_turn = host->turn.ns > host->open_at.ns ? host->turn : host->open_at;
+        host->turn.ns = ret_turn->ns + h->interval.ns;
+        return 0;
 }
 
 void hosts_pause(struct hosts *h, const char *url, resha_instant t)
 {
         struct host *host = find(h, url);
-        if (!host || t.ns <= host->not_before.ns)
+        if (!host || t.ns <= host->open_at.ns)
                 return;
-        host->not_before = t;
+        host->open_at = t;
         h->paused = true;
-        for (size_t i = 0; i < h->n_rates; i++)
-                resha_limiter_pause_until(&host->limiters[i], t);
 }

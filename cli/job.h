@@ -34,6 +34,7 @@ struct job {
         char *etag, *last_modified; /* of what is stored, or NULL */
         unsigned attempts;
         resha_instant started, finished; /* first attempt's start, last one's end */
+        bool waited;                     /* it has had to wait before: its host's turn is its own */
         resha_instant due;               /* while it waits for its next attempt */
         enum job_outcome outcome;
         int status;               /* of the last answer, 0 if there was none */

@@ -4,11 +4,12 @@
  *
  *     plan -> feeder -> [ready] -> fetchers -> [results] -> writer
  *                          ^          |
- *                          +-- waiting room (the next attempt is not due yet)
+ *                          +-- waiting room (the host or the next attempt is not due yet)
  *
  * A fetcher is a request in flight: there are `concurrency` of them, so the limit holds by construction, and a job that
- * waits for its next attempt is in the waiting room and holds no place. The writer is in a group of its own around all
- * others, so that it outlives them and writes down what they have finished; if it fails, the group cancels them.
+ * waits for its host or its next attempt is in the waiting room and holds no place. The writer is in a group of its own
+ * around all others, so that it outlives them and writes down what they have finished; if it fails, the group cancels
+ * them.
  *
  * `open` counts jobs between plan and writer. Once the plan is used up and `open` is 0 the ready queue is shut down,
  * the fetchers end, the results queue is shut down, and the writer ends with the last of them. A stop is the same with
@@ -29,8 +30,7 @@ int pipeline_new(const struct pipeline_options *opts, struct pipeline **ret_pipe
                 return -ENOMEM;
         p->o = *opts;
         p->rng.state = opts->seed;
-        p->fetchers = resha_calloc(opts->concurrency, sizeof *p->fetchers);
-        int rc = p->fetchers ? resha_queue_new(sizeof(struct job *), FLOW_CHUNK, job_drop, &p->ready) : -ENOMEM;
+        int rc = resha_queue_new(sizeof(struct job *), FLOW_CHUNK, job_drop, &p->ready);
         if (rc >= 0)
                 rc = resha_queue_new(sizeof(struct job *), STORE_BATCH, job_drop, &p->results);
         if (rc < 0)
@@ -49,7 +49,6 @@ void pipeline_free(struct pipeline *p)
         resha_free(p->waiting);
         resha_queue_free(p->ready);
         resha_queue_free(p->results);
-        resha_free(p->fetchers);
         resha_free(p);
 }
 
@@ -116,9 +115,8 @@ void flow_add_fetcher(struct pipeline *p)
 {
         if (p->n_fetchers == p->o.concurrency || p->ended || p->stopping)
                 return;
-        struct fetcher *f = &p->fetchers[p->n_fetchers++];
-        f->pipeline = p;
-        resha_spawn_task(p->fetching, flow_fetch, f, &f->task);
+        p->n_fetchers++;
+        resha_spawn(p->fetching, flow_fetch, p);
 }
 
 /* Waits for a stop and carries it out; ends with the rest. */
@@ -129,9 +127,6 @@ static int watch_stop(void *arg)
         if (rc < 0 || p->ended)
                 return rc;
         resha_task_cancel(&p->feeder);
-        for (unsigned i = 0; i < p->n_fetchers; i++)
-                if (p->fetchers[i].held)
-                        resha_task_cancel(&p->fetchers[i].task);
         resha_event_set(&p->waiting_changed);
         resha_event_set(&p->waiting_eased);
         end_if_done(p);

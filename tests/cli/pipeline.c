@@ -35,6 +35,8 @@ struct world {
         bool answered[MAX_ITEMS + 1];     /* well and whole, in this phase */
         bool saved_before[MAX_ITEMS + 1]; /* by an earlier phase */
         unsigned in_flight, most;
+        resha_duration interval; /* between two requests; 0: no rate */
+        resha_instant last;      /* the last request */
         unsigned fired[N_FAULTS], stopped, cancelled, resumed, broken;
         uint64_t reported; /* rows, in the last SAVED event */
         char path[64];
@@ -99,6 +101,10 @@ static int perform(void *impl, const resha_http_attempt *attempt, resha_http_sin
         unsigned item = (unsigned)strtoul(slash + 1, NULL, 10);
         if (++w->in_flight > w->most)
                 w->most = w->in_flight;
+        if (w->last.ns && resha_between(w->last, resha_now()).ns < w->interval.ns)
+                FAIL("%s is asked for %lld ns after the last one, sooner than the rate allows", attempt->url,
+                     (long long)resha_between(w->last, resha_now()).ns);
+        w->last = resha_now();
         if (item)
                 w->asked[item]++;
         int rc = resha_sleep(RESHA_MS(rng_below(&w->rng, 300)));
@@ -119,6 +125,8 @@ static void make_world(struct world *w, uint64_t seed)
         w->stops = rng_below(&w->rng, 4) == 0;
         w->cancels = !w->stops && rng_below(&w->rng, 4) == 0;
         w->breaks = !w->stops && !w->cancels && rng_below(&w->rng, 4) == 0;
+        if (rng_below(&w->rng, 4) == 0)
+                w->interval = RESHA_MS(100);
         for (unsigned i = 1; i <= w->items; i++) {
                 w->faults[i] = choice[rng_below(&w->rng, sizeof choice / sizeof choice[0])];
                 w->bad_attempts[i] = 1 + (unsigned)rng_below(&w->rng, 4);
@@ -202,7 +210,8 @@ static void open_phase(struct phase *p)
                                                       .derive = &p->derive,
                                                       .clock = &p->clock },
                              &p->store));
-        ASSERT_OK(hosts_new(NULL, 0, &p->hosts));
+        const struct rate rate = { .count = 10, .per = RESHA_S(1) };
+        ASSERT_OK(hosts_new(&rate, p->w->interval.ns > 0, &p->hosts));
         ASSERT_OK(resha_http_new(&(resha_http_opts){ .transport = &transport, .max_connections = 1000 }, &p->session));
         struct pipeline_options o = {
                 .plan = p->plan,
@@ -215,7 +224,7 @@ static void open_phase(struct phase *p)
                 .null_is_empty = true,
                 .timeout = RESHA_MS(TIMEOUT_MS),
                 .retry = { .retries = 2, .total = RESHA_S(60), .base = RESHA_S(1), .max = RESHA_S(30) },
-                .grace = RESHA_MS(200),
+                .grace = RESHA_US(200500), /* never at the same moment as an answer */
                 .seed = p->w->rng.state,
                 .observe = observe,
                 .observe_arg = p,
@@ -251,6 +260,7 @@ static int run_phase(struct phase *p, bool disturb)
         memset(w->asked, 0, sizeof w->asked);
         memset(w->answered, 0, sizeof w->answered);
         w->reported = 0;
+        w->last = (resha_instant){ 0 };
         open_phase(p);
         w->resumed += store_resumed(p->store);
         int rc;

@@ -11,15 +11,16 @@ import sys
 
 # name: ([(what is written, what a mistake would make of it)], what the test says about it)
 BUGS = {
-    "limit": ([("resha_calloc(opts->concurrency, ", "resha_calloc(opts->concurrency + 1, "),
-               ("p->n_fetchers == p->o.concurrency ", "p->n_fetchers == p->o.concurrency + 1 ")],
+    "limit": ([("p->n_fetchers == p->o.concurrency ", "p->n_fetchers == p->o.concurrency + 1 ")],
               "w->most <= w->concurrency"),
     "told": ([("        if (rc >= 0)\n                *counts = b.counts;\n", "        *counts = b.counts;\n")],
-             "rows >= (int64_t)p->counts.rows"),
+             "p->counts.rows"),
     "stop": ([("        if (rc == -ECANCELED) {\n", "        if (rc == -ECANCELED || p->stopping) {\n")],
              "was answered and is not there"),
     "again": ([("if (s->resumed && resha_rows_int(rows, r, 3))", "if (s->resumed && r && resha_rows_int(rows, r, 3))")],
               "was saved and asked for again"),
+    "rate": ([("host->open_at.ns <= now.ns && (waited", "(waited")],
+             "sooner than the rate allows"),
 }
 
 
