@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The crew behind thread pools and name look-ups.
  *
- * A thread is started when there is more in the queue than idle threads, not when the queue is merely not empty: a
- * thread that was just called to one work counts as idle until it has taken it, and must not be counted on for a
- * second one. A busy thread is never signalled; it looks at the queue anyway.
+ * One thread at a time is called to work: an idle one is signalled, or a new one started. Once it has come and taken
+ * a work, it calls the next one if there is more. So a burst of short works is done by the few threads that are
+ * awake, without a signal for each, and one of long works still gets all the threads there may be; and it is the
+ * threads that start each other, not the loop. A busy thread looks at the queue by itself.
  *
  * Threads can be joined by one that goes after them: who leaves puts itself in the place of the last one that left, and
  * joins that one, which has nothing to do but return. So at most one is ever left over, for rest() to join. */
@@ -14,7 +15,28 @@
 
 #include "sys/sys.h"
 
-/* Waits for work. False: there is none and the thread is to go. Called with the lock. */
+static void *worker(void *arg);
+
+/* Calls a thread, if one is needed and none is on its way. With the lock: a new thread begins by taking it.
+ * *ret_signal: to be signalled once the lock is given up. */
+static int call(struct rs_workers *c, bool *ret_signal)
+{
+        struct rs_thread t;
+        int rc = 0;
+
+        *ret_signal = false;
+        if (!c->queued || c->called)
+                return 0;
+        if (c->idle)
+                *ret_signal = c->called = true;
+        else if (c->threads < c->most && (rc = rs_thread_start(&t, c->name, worker, c)) == 0) {
+                c->threads++;
+                c->called = true;
+        }
+        return rc;
+}
+
+/* Waits for work. False: there is none and the thread is to go. With the lock. */
 static bool has_work(struct rs_workers *c)
 {
         int64_t until = INT64_MAX;
@@ -26,6 +48,7 @@ static bool has_work(struct rs_workers *c)
                 c->idle++;
                 stay = rs_cond_wait(&c->come, &c->lock, until);
                 c->idle--;
+                c->called = false;
         }
         return c->queued > 0;
 }
@@ -39,19 +62,11 @@ static struct rs_work *take(struct rs_workers *c)
         return w;
 }
 
-static void *worker(void *arg)
+static void leave(struct rs_workers *c)
 {
-        struct rs_workers *c = arg;
-
-        rs_lock(&c->lock);
-        while (has_work(c)) {
-                struct rs_work *w = take(c);
-                rs_unlock(&c->lock);
-                w->run(w);
-                rs_lock(&c->lock);
-        }
         struct rs_thread before = c->left;
         bool join = c->has_left;
+
         c->left = rs_thread_self();
         c->has_left = true;
         c->threads--;
@@ -59,40 +74,51 @@ static void *worker(void *arg)
         rs_unlock(&c->lock);
         if (join)
                 rs_thread_join(before);
+}
+
+static void *worker(void *arg)
+{
+        struct rs_workers *c = arg;
+        bool signal;
+
+        rs_lock(&c->lock);
+        c->called = false;
+        while (has_work(c)) {
+                struct rs_work *w = take(c);
+                (void)call(c, &signal); /* if it fails, those that there are do the work */
+                rs_unlock(&c->lock);
+                if (signal)
+                        rs_cond_signal(&c->come);
+                w->run(w);
+                rs_lock(&c->lock);
+        }
+        leave(c);
         return NULL;
 }
 
-/* One thread more. Called with the lock: the thread begins by taking it. */
-static int start(struct rs_workers *c)
+static void unqueue(struct rs_workers *c, struct rs_work *w)
 {
-        struct rs_thread t;
-        int rc = rs_thread_start(&t, c->name, worker, c);
-
-        if (rc == 0)
-                c->threads++;
-        return rc;
+        rs_list_remove(&c->queue, &w->node);
+        w->queued = false;
+        c->queued--;
 }
 
 int rs_workers_add(struct rs_workers *c, struct rs_work *w)
 {
-        int rc = 0;
+        bool signal;
 
         rs_lock(&c->lock);
         c->leave = false;
         rs_list_push(&c->queue, &w->node);
         w->queued = true;
-        bool call = ++c->queued <= c->idle;
-        if (!call && c->threads < c->most)
-                rc = start(c);
-        if (rc < 0 && c->threads == 0) {
-                rs_list_remove(&c->queue, &w->node);
-                w->queued = false;
-                c->queued--;
-        } else {
+        c->queued++;
+        int rc = call(c, &signal);
+        if (rc < 0 && c->threads == 0)
+                unqueue(c, w);
+        else
                 rc = 0; /* one of those that there are will come to it */
-        }
         rs_unlock(&c->lock);
-        if (call)
+        if (signal)
                 rs_cond_signal(&c->come);
         return rc;
 }
@@ -101,11 +127,8 @@ bool rs_workers_remove(struct rs_workers *c, struct rs_work *w)
 {
         rs_lock(&c->lock);
         bool queued = w->queued;
-        if (queued) {
-                rs_list_remove(&c->queue, &w->node);
-                w->queued = false;
-                c->queued--;
-        }
+        if (queued)
+                unqueue(c, w);
         rs_unlock(&c->lock);
         return queued;
 }

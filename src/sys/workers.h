@@ -25,7 +25,8 @@ struct rs_workers {
         size_t queued;    /* in the queue */
         unsigned most;    /* threads */
         unsigned threads; /* that live */
-        unsigned idle;    /* of those: wait for work, or were just called to it */
+        unsigned idle;    /* of those: wait for work */
+        bool called;      /* one is on its way to work */
         bool leave;       /* who is idle goes home */
         bool has_left;
         struct rs_thread left; /* the last one that went, not joined yet */
