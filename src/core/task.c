@@ -131,10 +131,8 @@ void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc)
 }
 
 /* A limit of the system, said so that its owner can move it. */
-static __attribute__((noinline, cold)) int no_stack(struct rs_loop *l, struct rs_group *g, int rc)
+static __attribute__((noinline, cold)) int no_stack(struct rs_loop *l, int rc)
 {
-        resha_error e = { .code = rc };
-
         char kernel[32];
 
         if (rc == -EAGAIN)
@@ -144,8 +142,6 @@ static __attribute__((noinline, cold)) int no_stack(struct rs_loop *l, struct rs
                         "use Linux 6.13 or later",
                         l->tasks, rs_sys_kernel(kernel),
                         l->stacks.light_guards ? "no address space" : "each stack's guard costs two mappings");
-        rs_error_describe(l, l->current, rc, &e);
-        rs_group_fail(l, g, rc, &e);
         return rc;
 }
 
@@ -156,11 +152,11 @@ int rs_spawn(struct rs_loop *l, struct rs_group *g, resha_fn *fn, void *arg, con
         struct rs_task *t;
 
         if (RS_UNLIKELY(rc < 0))
-                return no_stack(l, g, rc);
+                return no_stack(l, rc);
         t = rs_task_new(l, fn, arg);
         if (RS_UNLIKELY(!t)) {
                 rs_stack_unreserve(&l->stacks);
-                return no_stack(l, g, -ENOMEM);
+                return no_stack(l, -ENOMEM);
         }
         t->name = name;
         t->site = site;
@@ -214,6 +210,20 @@ static int may_spawn(struct rs_loop *l, struct rs_group *g)
         return rc;
 }
 
+/* There was a place, but no task: the place is free for others. Nobody need look at the result where the argument is
+ * borrowed: the group fails with it. */
+static __attribute__((noinline, cold)) int not_spawned(struct rs_loop *l, struct rs_group *g, int rc, bool borrowed)
+{
+        resha_error e = *resha_error_of(rc);
+
+        if (l->current)
+                rs_error_describe(l, l->current, rc, &e);
+        if (borrowed)
+                rs_group_fail(l, g, rc, &e);
+        rs_group_place_free(g);
+        return rc;
+}
+
 int resha_spawn_at(resha_group *group, resha_fn *fn, void *arg, const char *name, const char *site)
 {
         struct rs_loop *l = rs_loop_current;
@@ -224,7 +234,10 @@ int resha_spawn_at(resha_group *group, resha_fn *fn, void *arg, const char *name
                 return -EPERM;
         bool plain = g->scope.task && g->limit == SIZE_MAX && !g->scope.effective;
         int rc = RS_LIKELY(plain) ? 0 : may_spawn(l, g);
-        return RS_LIKELY(rc == 0) ? rs_spawn(l, g, fn, arg, name, site, &t) : rc;
+        if (RS_UNLIKELY(rc < 0))
+                return rc;
+        rc = rs_spawn(l, g, fn, arg, name, site, &t);
+        return RS_LIKELY(rc == 0) ? 0 : not_spawned(l, g, rc, true);
 }
 
 static bool spawn_opts_valid(const resha_spawn_opts *o)
@@ -249,8 +262,6 @@ static int spawn_extras(struct rs_loop *l, const void *arg, const resha_spawn_op
         }
         if (o->stack && o->stack != l->stacks.slice)
                 rc = rs_stack_map(&l->stacks, o->stack, ret_stack);
-        if (rc < 0)
-                resha_free(*ret_copy);
         return rc;
 }
 
@@ -266,19 +277,17 @@ int resha_spawn_opt(resha_group *group, resha_fn *fn, const void *arg, const res
 
         if (!l)
                 return -EPERM;
-        if (!spawn_opts_valid(o))
-                return -EINVAL;
         int rc = may_spawn(l, g);
-        if (rc == 0)
-                rc = spawn_extras(l, arg, o, &copy, &stack);
         if (rc < 0)
                 return rc;
-        rc = rs_spawn(l, g, fn, copy ? copy : (void *)(uintptr_t)arg, o->name ? o->name : "task", o->site, &t);
+        rc = spawn_opts_valid(o) ? spawn_extras(l, arg, o, &copy, &stack) : -EINVAL;
+        if (rc == 0)
+                rc = rs_spawn(l, g, fn, copy ? copy : (void *)(uintptr_t)arg, o->name ? o->name : "task", o->site, &t);
         if (rc < 0) {
                 resha_free(copy);
                 if (stack)
                         rs_stack_give(&l->stacks, stack);
-                return rc;
+                return not_spawned(l, g, rc, o->copy == 0);
         }
         t->owns_arg = copy != NULL;
         if (stack) {

@@ -55,6 +55,42 @@ TASK(group_limit_of_one_is_one_after_another)
         return 0;
 }
 
+static int spawns_in_vain(void *group)
+{
+        ASSERT_EQ(resha_spawn_opt(group, job, NULL, &(resha_spawn_opts){ .stack = 1 }), -EINVAL);
+        note("in-vain");
+        return 0;
+}
+
+TASK(group_place_of_a_spawn_that_fails_goes_on)
+{
+        struct job a = JOB("a", 2);
+
+        RESHA_GROUP(others);
+        resha_group_begin(&others, NULL);
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .limit = 1, .keep_going = true });
+        ASSERT_OK(resha_spawn(&g, job, &a));
+        ASSERT_OK(resha_spawn(&others, spawns_in_vain, &g)); /* gets the place of a, while we join */
+        ASSERT_OK(resha_spawn(&others, spawns_in_vain, &g));
+        ASSERT_OK(resha_yield());
+        ASSERT_EQ(resha_group_end(&g, 0), -EINVAL); /* borrowed: it fails with the group */
+        ASSERT_OK(resha_group_end(&others, 0));
+        ASSERT_STR(notes(), "a+ a- in-vain in-vain");
+        return 0;
+}
+
+TASK(group_does_not_fail_with_a_copy_that_is_not_spawned)
+{
+        int n = 1;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_EQ(resha_spawn_opt(&g, job, &n, &(resha_spawn_opts){ .copy = sizeof n, .stack = 1 }), -EINVAL);
+        ASSERT_OK(resha_group_end(&g, 0));
+        return 0;
+}
+
 struct spawner {
         resha_group *group;
         struct job *jobs;
