@@ -274,6 +274,24 @@ TASK(semantics_b11_a_timeout_for_each_gives_a_record_for_each)
         return 0;
 }
 
+static int gathers_a_failure_and_a_sleeper(__attribute__((unused)) void *arg)
+{
+        struct job j[] = { JOB("a", 1, .result = -EIO), JOB("b", 60000) };
+        int status[2];
+        int rc = resha_gather(job, j, 2, sizeof j[0],
+                              &(resha_gather_opts){ .keep_going = true, .ret_status = status });
+
+        ASSERT_EQ(status[0], -EIO);
+        ASSERT_EQ(status[1], -ECANCELED);
+        return rc;
+}
+
+TASK(gather_keep_going_says_that_it_was_cancelled_also_after_a_failure)
+{
+        ASSERT_EQ(resha_timeout(RESHA_MS(5), gathers_a_failure_and_a_sleeper, NULL), -ETIME);
+        return 0;
+}
+
 TASK(gather_reserved_words_must_be_zero)
 {
         struct job j = JOB("a", 1);
