@@ -15,8 +15,8 @@ typedef struct resha_limiter {
         uint64_t _[8]; /* private; nothing to release */
 } resha_limiter;
 
-/* count in 1..1000000 in each `per` (1 us .. 30 days), spaced evenly, but up to `burst` at once after a pause (0: 1).
- * 0 or -EINVAL. [any-thread] */
+/* count in 1..1000000 in each `per` (1 us .. 30 days), spaced evenly, but up to `burst` at once after a pause, at
+ * most `count` (0: 1). 0 or -EINVAL. [any-thread] */
 RESHA_API int resha_limiter_init(resha_limiter *l, unsigned count, resha_duration per, unsigned burst);
 
 /* Waits for its turn. 0; -ECANCELED (the turn is given back if nobody reserved after it). [task] cancellation point */

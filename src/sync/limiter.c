@@ -50,7 +50,7 @@ int resha_limiter_acquire(resha_limiter *limiter)
                 start = m->not_before;
                 from = from > start ? from : start;
         }
-        m->free_at = from + m->interval;
+        m->free_at = rs_time_add(from, m->interval);
         uint64_t turn = ++m->turns;
         if (start <= now)
                 return rs_complete(l, 0);

@@ -54,6 +54,22 @@ TASK(limiter_spaces_evenly)
         return 0;
 }
 
+static int acquires(void *limiter)
+{
+        return resha_limiter_acquire(limiter);
+}
+
+TASK(limiter_paused_for_ever)
+{
+        resha_limiter l;
+
+        ASSERT_OK(resha_limiter_init(&l, 10, RESHA_S(1), 0));
+        resha_limiter_pause_until(&l, RESHA_NEVER);
+        ASSERT_EQ(resha_timeout(RESHA_MS(5), acquires, &l), -ETIME);
+        ASSERT_EQ(resha_timeout(RESHA_MS(5), acquires, &l), -ETIME);
+        return 0;
+}
+
 TASK(limiter_burst_after_a_pause)
 {
         resha_limiter l;
