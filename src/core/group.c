@@ -242,14 +242,17 @@ int resha_group_drain(resha_group *group, resha_duration grace)
 
         if (rc == -EPERM || rc == -EDEADLK || !g->scope.task || l->current != g->scope.task)
                 return rc < 0 ? rc : -EPERM;
-        if (rc == 0 && g->running) {
-                struct drain d = { .wait = { .cancel = drain_cancel, .what = "children", .object = g },
-                                   .timer = { .fire = drain_late } };
-                if (grace.ns < INT64_MAX)
-                        rs_timer_set(l, &d.timer, resha_after(grace).ns);
+        struct drain d = { .wait = { .cancel = drain_cancel, .what = "children", .object = g },
+                           .timer = { .fire = drain_late } };
+        int64_t until = resha_after(grace).ns;
+        while (rc == 0 && g->running) { /* again if somebody has spawned when the last had ended */
+                if (until < INT64_MAX)
+                        rs_timer_set(l, &d.timer, until);
                 g->joiner = &d.wait;
                 rc = (int)rs_wait(l, &d.wait);
                 rs_timer_clear(l, &d.timer);
+                if (rc == 0 && g->running)
+                        rc = rs_enter(&l);
         }
         if (rc < 0 && !g->scope.requested)
                 rs_scope_request(l, &g->scope);

@@ -269,6 +269,39 @@ TASK(group_drain_when_all_end_in_time)
         return 0;
 }
 
+struct successor {
+        resha_group *group;
+        struct job *before, *after;
+};
+
+static int spawns_a_successor(void *arg)
+{
+        struct successor *s = arg;
+
+        ASSERT_OK(resha_task_wait(&s->before->task, NULL));
+        ASSERT_OK(resha_spawn(s->group, job, s->after));
+        return 0;
+}
+
+TASK(group_drain_waits_no_longer_for_one_that_is_spawned_at_its_end)
+{
+        struct job a = JOB("a", 1), b = JOB("b", 5000);
+        resha_instant start = resha_now();
+
+        RESHA_GROUP(others);
+        resha_group_begin(&others, NULL);
+        RESHA_GROUP(g);
+        struct successor s = { &g, &a, &b };
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, job, &a, &a.task));
+        ASSERT_OK(resha_spawn(&others, spawns_a_successor, &s));
+        ASSERT_EQ(resha_group_drain(&g, RESHA_MS(10)), -ETIME);
+        ASSERT_ELAPSED(start, 10);
+        ASSERT_STR(notes(), "a+ a- b+ b!");
+        ASSERT_OK(resha_group_end(&g, 0));
+        return resha_group_end(&others, 0);
+}
+
 TASK(group_drain_cancels_after_the_grace)
 {
         struct job j[] = { JOB("a", 1), JOB("b", 5000, .clean = 2) };
