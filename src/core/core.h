@@ -136,7 +136,7 @@ struct rs_task {
         struct rs_record *escaped;   /* failure that a group or scope met while its block was left by return */
         struct rs_task *cancel_next; /* work list of a cancel */
         uint32_t item, items;        /* gather, race */
-        uint32_t ignored;            /* waits in a row that said -ECANCELED */
+        uint32_t ignored;            /* waits that said -ECANCELED since it was last not cancelled */
 };
 
 /* ---- the loop ---- */

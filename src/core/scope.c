@@ -31,6 +31,8 @@ void rs_task_attend(struct rs_task *t)
         bool cancelled = own ? own->effective : rs_task_base_cancelled(t);
         bool nosuspend = own && own->nosuspend;
 
+        if (!cancelled)
+                t->ignored = 0;
         t->attention = (uint8_t)((t->attention & RS_WATCHED) | (cancelled ? RS_CANCELLED : 0) |
                                  (nosuspend ? RS_NOSUSPEND : 0));
         t->frame_low = frame_low(t);
@@ -296,8 +298,8 @@ int resha_scope_end(resha_scope *scope, int rc)
         if (!s->task || !l || l->current != s->task || s->is_group)
                 return rc < 0 ? rc : s->begin_code < 0 ? s->begin_code : -EPERM;
         struct rs_task *t = s->task;
+        rs_scope_close_inner(l, s); /* a group inside may take its time */
         bool outside = rs_scope_outside_cancelled(s);
-        rs_scope_close_inner(l, s);
         if (RS_UNLIKELY(t->escaped != NULL))
                 rc = rs_attribute(l, t, rc, s->effective);
         rs_scope_close(l, s);

@@ -359,3 +359,20 @@ TEST(run_reports_a_task_that_ignores_its_cancel)
         ASSERT_HAS(n, "report 2 -125 goes_on:");
         ASSERT_HAS(n, "done");
 }
+
+static int is_cancelled_now_and_then(__attribute__((unused)) void *arg)
+{
+        for (int i = 0; i < 1500; i++) {
+                RESHA_SCOPE(s);
+                resha_timeout_begin(&s, RESHA_MS(0));
+                ASSERT_EQ(resha_scope_end(&s, resha_yield()), -ETIME);
+                ASSERT_OK(resha_yield());
+        }
+        return 0;
+}
+
+TEST(run_does_not_report_a_task_that_obeys_its_cancels)
+{
+        ASSERT_EQ(test_run_opts(is_cancelled_now_and_then, NULL, &(resha_run_opts){ .report = note_report }), 0);
+        ASSERT_STR(notes(), "");
+}
