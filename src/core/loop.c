@@ -61,8 +61,22 @@ static void take_completions(struct rs_loop *l)
         }
 }
 
+static void grace_over(struct rs_timer *timer)
+{
+        RS_CONTAINER(timer, struct rs_loop, grace)->abandoned = true;
+}
+
+/* From now on the run must end within the grace. */
+void rs_loop_start_grace(struct rs_loop *l)
+{
+        if (rs_timer_active(&l->grace) || l->opts.grace.ns == INT64_MAX)
+                return;
+        l->grace.fire = grace_over;
+        rs_timer_set(l, &l->grace, rs_time_add(rs_now(l), l->opts.grace.ns));
+}
+
 /* Nobody is ready, no timer runs, nothing is under way outside: without help nobody will ever run again. The main task
- * is cancelled; should that not help either, what is left is abandoned. */
+ * is cancelled; should that not help either, or not within the grace, what is left is abandoned. */
 static void deadlock(struct rs_loop *l)
 {
         if (l->deadlocked) {
@@ -72,6 +86,7 @@ static void deadlock(struct rs_loop *l)
         l->deadlocked = true;
         for (struct rs_node *n = l->slabs.first; n; n = n->next)
                 rs_slab_each(l, n, rs_task_report_waiting);
+        rs_loop_start_grace(l);
         rs_task_cancel(l, l->main_task);
 }
 
@@ -98,6 +113,7 @@ static void wait_for_world(struct rs_loop *l)
         } else if (rc < 0) {
                 rs_report(l, RESHA_REPORT_FALLBACK, rc, NULL, "the %s backend failed: %s", l->backend->ops->name,
                           resha_strerror(rc));
+                rs_loop_start_grace(l);
                 rs_task_cancel(l, l->main_task);
         }
         take_completions(l);
@@ -173,20 +189,6 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
         l->control = rs_switch_control();
         l->now = rs_now(l);
         return 0;
-}
-
-static void grace_over(struct rs_timer *timer)
-{
-        RS_CONTAINER(timer, struct rs_loop, grace)->abandoned = true;
-}
-
-/* From now on the run must end within the grace. */
-void rs_loop_start_grace(struct rs_loop *l)
-{
-        if (rs_timer_active(&l->grace) || l->opts.grace.ns == INT64_MAX)
-                return;
-        l->grace.fire = grace_over;
-        rs_timer_set(l, &l->grace, rs_time_add(rs_now(l), l->opts.grace.ns));
 }
 
 int rs_loop_run(struct rs_loop *l, resha_fn *fn, void *arg)

@@ -189,6 +189,42 @@ TEST(semantics_304_run_ends_after_its_grace_and_says_what_is_stuck)
         ASSERT_HAS(c.text, "ended with -125\n");
 }
 
+static int stuck_once_cancelled(__attribute__((unused)) void *arg)
+{
+        resha_event never = { { 0 } };
+        int rc = resha_event_wait(&never);
+
+        return rc < 0 ? stuck_child(NULL) : 0;
+}
+
+static int deadlocked(__attribute__((unused)) void *arg)
+{
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, stuck_once_cancelled, NULL);
+        return resha_group_end(&g, 0);
+}
+
+static int run_into_a_deadlock(__attribute__((unused)) void *arg)
+{
+        int rc = resha_run(deadlocked, NULL,
+                           &(resha_run_opts){ .backend = "epoll", .grace = RESHA_MS(20), .report = print_report });
+
+        printf("ended with %d\n", rc);
+        return 0;
+}
+
+TEST(run_ends_within_the_grace_after_a_deadlock_too)
+{
+        struct test_child c;
+
+        test_child(run_into_a_deadlock, NULL, &c);
+        ASSERT_TRUE(WIFEXITED(c.status));
+        ASSERT_EQ(WEXITSTATUS(c.status), 0);
+        ASSERT_HAS(c.text, "report 3 stuck_once_cancelled: ");
+        ASSERT_HAS(c.text, "ended with -35\n");
+}
+
 static int waits_for_term(__attribute__((unused)) void *arg)
 {
         int sig;
