@@ -14,6 +14,7 @@
 #include "os/overflow.h"
 #include "os/signals.h"
 #include "sys/sys.h"
+#include "sys/thread.h"
 
 /* "epoll", "sim" or "sim:SEED"; NULL: the best. */
 static int backend_open(const char *name, struct rs_backend **ret_backend, bool *ret_shuffle)
@@ -71,13 +72,36 @@ static struct rs_ring *ring_new(void)
         return env_true("RESHA_TIMELINE") ? resha_calloc(1, sizeof(struct rs_ring)) : NULL;
 }
 
+/* Dispositions are the process's: the first of the runs at a time takes SIGPIPE away, the last gives it back. */
+static struct {
+        struct rs_lock lock;
+        unsigned runs;
+        struct sigaction before;
+} sigpipe = { .lock = RS_LOCK_INIT };
+
+static bool sigpipe_ignore(void)
+{
+        rs_lock(&sigpipe.lock);
+        bool ok = sigpipe.runs || rs_sys_signal_catch(SIGPIPE, SIG_IGN, &sigpipe.before) == 0;
+        sigpipe.runs += ok;
+        rs_unlock(&sigpipe.lock);
+        return ok;
+}
+
+static void sigpipe_restore(void)
+{
+        rs_lock(&sigpipe.lock);
+        if (--sigpipe.runs == 0)
+                rs_sys_signal_put(SIGPIPE, &sigpipe.before);
+        rs_unlock(&sigpipe.lock);
+}
+
 static int run_loop(struct rs_loop *l, resha_fn *fn, void *arg)
 {
-        struct sigaction old_pipe;
         struct rs_overflow overflow = { 0 };
         int64_t start = l->now;
 
-        (void)rs_sys_signal_catch(SIGPIPE, SIG_IGN, &old_pipe);
+        bool ignores_pipe = sigpipe_ignore();
         rs_loop_current = l;
         if (l->opts.overflow_report)
                 (void)rs_overflow_install(&overflow); /* without it the fault only says less */
@@ -90,7 +114,8 @@ static int run_loop(struct rs_loop *l, resha_fn *fn, void *arg)
         rs_loop_done(l);
         rs_loop_current = NULL;
         rs_overflow_remove(&overflow);
-        rs_sys_signal_put(SIGPIPE, &old_pipe);
+        if (ignores_pipe)
+                sigpipe_restore();
         return rc;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs: results, options, reports, the end of a run; resha_main() as a process sees it. Ctrl-C: interrupt.c. */
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "job.h"
 
@@ -148,6 +150,52 @@ TEST(run_ignores_sigpipe_and_restores_it)
         ASSERT_EQ(test_run_opts(sigpipe_is, &(int){ -EIO }, NULL), -EIO); /* semantics 302: after a failure too */
         ASSERT_EQ(sigaction(SIGPIPE, NULL, &now), 0);
         ASSERT_TRUE(now.sa_handler == on_sigpipe);
+}
+
+struct beside {
+        int up[2], down[2]; /* pipes: it runs; it may end */
+        pthread_t thread;
+};
+
+static int runs_until_told(void *arg)
+{
+        struct beside *b = arg;
+        char c = 0;
+
+        ASSERT_EQ(write(b->up[1], &c, 1), 1);
+        ASSERT_EQ(read(b->down[0], &c, 1), 1);
+        return sigpipe_is(&(int){ 0 });
+}
+
+static void *run_beside(void *arg)
+{
+        ASSERT_EQ(resha_run(runs_until_told, arg, &(resha_run_opts){ .backend = "epoll" }), 0);
+        return NULL;
+}
+
+static int starts_a_run_beside(void *arg)
+{
+        struct beside *b = arg;
+        char c;
+
+        ASSERT_EQ(pthread_create(&b->thread, NULL, run_beside, b), 0);
+        ASSERT_EQ(read(b->up[0], &c, 1), 1);
+        return 0;
+}
+
+TEST(run_ignores_sigpipe_until_the_last_run_at_a_time_has_ended)
+{
+        struct beside b;
+        struct sigaction now;
+
+        ASSERT_EQ(pipe(b.up) | pipe(b.down), 0);
+        ASSERT_EQ(test_run_opts(starts_a_run_beside, &b, NULL), 0); /* ends first */
+        ASSERT_EQ(write(b.down[1], "", 1), 1);
+        ASSERT_EQ(pthread_join(b.thread, NULL), 0);
+        ASSERT_EQ(sigaction(SIGPIPE, NULL, &now), 0);
+        ASSERT_TRUE(now.sa_handler == SIG_DFL);
+        for (int i = 0; i < 2; i++)
+                ASSERT_EQ(close(b.up[i]) | close(b.down[i]), 0);
 }
 
 static int leaves_children_in_early_return(void *arg)
