@@ -77,9 +77,9 @@ typedef struct resha_spawn_opts {
 /* Starts fn(arg) as a child of g; it is queued and runs when the caller next suspends. A task always runs to its first
  * wait, even if it is cancelled before. arg is borrowed until the task has ended, unless copied.
  * 0; -ECANCELED if the group is cancelled (nothing was started); -EAGAIN at a limit of the system, -ENOMEM, -EINVAL
- * (options), -EPERM (group not open). With a borrowed arg the result may be left unchecked: the group fails with it. With a copy it must
- * be checked: what *arg owns is still the caller's. In a group with a limit: [task] cancellation point; otherwise
- * [loop] */
+ * (options), -EPERM (group not open). With a borrowed arg the result may be left unchecked: the group fails with it.
+ * With a copy it must be checked: what *arg owns is still the caller's. In a group with a limit: [task] cancellation
+ * point; otherwise [loop] */
 RESHA_API int resha_spawn_opt(resha_group *g, resha_fn *fn, const void *arg, const resha_spawn_opts *opts);
 RESHA_API int resha_spawn_at(resha_group *g, resha_fn *fn, void *arg, const char *name, const char *site);
 

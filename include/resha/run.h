@@ -36,15 +36,15 @@ typedef struct resha_report {
 typedef void resha_report_fn(const resha_report *report, void *arg);
 
 typedef struct resha_run_opts {
-        const char *backend;  /* "epoll", "sim:SEED"; [NULL: $RESHA_BACKEND, else the best that works] */
+        const char *backend; /* "epoll", "sim:SEED"; [NULL: $RESHA_BACKEND, else the best that works] */
         /* how long tasks and jobs may take to end once Ctrl-C or a deadlock has cancelled the main task [10 s] */
         resha_duration grace;
-        size_t stack_size;    /* bytes of address space for each task's stack, guard included [256 KiB] */
+        size_t stack_size; /* bytes of address space for each task's stack, guard included [256 KiB] */
         /* leave SIGINT alone [false: first Ctrl-C cancels the main task, second ends the process] */
         bool keep_sigint;
-        bool strict; /* misuse aborts with its reason [false; also $RESHA_STRICT=1] */
-        bool overflow_report; /* catch SIGSEGV to name the task whose stack overflowed, then hand on [false] */
-        unsigned threads;     /* most of the loop's default pool, to 256 [number of processors + 4, at most 32] */
+        bool strict;             /* misuse aborts with its reason [false; also $RESHA_STRICT=1] */
+        bool overflow_report;    /* catch SIGSEGV to name the task whose stack overflowed, then hand on [false] */
+        unsigned threads;        /* most of the loop's default pool, to 256 [number of processors + 4, at most 32] */
         resha_report_fn *report; /* [NULL: reports are dropped, but counted] */
         void *report_arg;
         struct resha_error *ret_error; /* the error record of fn, code 0 if it succeeded [NULL]; written always */

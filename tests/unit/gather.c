@@ -278,8 +278,7 @@ static int gathers_a_failure_and_a_sleeper(__attribute__((unused)) void *arg)
 {
         struct job j[] = { JOB("a", 1, .result = -EIO), JOB("b", 60000) };
         int status[2];
-        int rc = resha_gather(job, j, 2, sizeof j[0],
-                              &(resha_gather_opts){ .keep_going = true, .ret_status = status });
+        int rc = resha_gather(job, j, 2, sizeof j[0], &(resha_gather_opts){ .keep_going = true, .ret_status = status });
 
         ASSERT_EQ(status[0], -EIO);
         ASSERT_EQ(status[1], -ECANCELED);
