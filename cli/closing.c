@@ -27,10 +27,10 @@ void closing_add(struct text *t, resha_sqlite *db, const char *line, const char 
         }
 }
 
-void closing_print(resha_sqlite *db, const char *line, const char *query, uint64_t n)
+int closing_print(resha_sqlite *db, const char *line, const char *query, uint64_t n)
 {
         TEXT(t);
         closing_add(&t, db, line, query, n);
-        fputs(text_string(&t), stdout);
-        fflush(stdout);
+        bool written = fputs(text_string(&t), stdout) >= 0 && fflush(stdout) == 0;
+        return written ? 0 : resha_fail(-EIO, "stdout: %s", strerror(errno));
 }

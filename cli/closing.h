@@ -12,7 +12,7 @@
  * database cannot answer is left out. [task] cancellation point */
 void closing_add(struct text *t, resha_sqlite *db, const char *line, const char *query, uint64_t n);
 
-/* The same on stdout. [task] cancellation point */
-void closing_print(resha_sqlite *db, const char *line, const char *query, uint64_t n);
+/* The same on stdout: 0, or negative with a record if it cannot be written. [task] cancellation point */
+int closing_print(resha_sqlite *db, const char *line, const char *query, uint64_t n);
 
 #endif

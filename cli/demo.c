@@ -33,9 +33,11 @@ struct act {
         const char *more; /* said where lanes are left out, with their number */
 };
 
+static const char stories_db[] = "stories.db";
+
 static const struct act acts[] = {
         { .title = "1  One at a time", .concurrency = 1 },
-        { .title = "2  Five at a time: gather(fetch, ids, .limit = 5)", .concurrency = 5, .db = "stories.db" },
+        { .title = "2  Five at a time: gather(fetch, ids, .limit = 5)", .concurrency = 5, .db = stories_db },
         { .title = "3  All at once",
           .concurrency = STORIES,
           .show = 3,
@@ -298,7 +300,9 @@ static int prepare(struct demo *d)
         if (rc < 0)
                 return resha_fail(rc, "%s", text_string(&problem));
         text_printf(&d->command, "resha demo, from %s", origin_url(d->origin));
-        return 0;
+        /* If the file cannot be written, that is said now and not after the first act. */
+        resha_sqlite *db RESHA_CLEANUP(resha_sqlite_closep) = NULL;
+        return resha_sqlite_open(stories_db, NULL, &db);
 }
 
 static int show(struct demo *d)

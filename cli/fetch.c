@@ -229,9 +229,10 @@ static void finish(struct fetch *f, const char *started)
         if (f->exit_code == EXIT_INTERRUPTED)
                 progress_say(&f->progress, "%s: interrupted; all that is counted is saved%s", prefix,
                              f->store ? ", and the same command again goes on from here" : "");
-        else if (whole && f->store && !f->o->quiet && f->o->closing_line)
-                closing_print(store_db(f->store), f->o->closing_line, f->o->closing_query,
-                              pipeline_counts(f->pipeline)->rows);
+        else if (whole && f->store && !f->o->quiet && f->o->closing_line &&
+                 (rc = closing_print(store_db(f->store), f->o->closing_line, f->o->closing_query,
+                                     pipeline_counts(f->pipeline)->rows)) < 0)
+                give_up(f, EXIT_CANNOT_WRITE, rc);
         if (!f->summary)
                 return;
         struct summary_facts facts = { .command = text_string(&f->command),

@@ -68,7 +68,7 @@ static int64_t server_time(struct pipeline *p, const resha_response *r)
         return date && clock_parse_http_date(date, &ms) == 0 ? ms : clock_ms(p->o.clock, resha_now());
 }
 
-/* The job goes to the waiting room: 1; or is at its end: 0. */
+/* The job goes to the waiting room, or is given up because of a stop: 1; or it has failed: 0. */
 static int try_again(struct pipeline *p, struct job *job, int rc, const resha_response *r)
 {
         struct retry_facts facts = {
@@ -86,7 +86,11 @@ static int try_again(struct pipeline *p, struct job *job, int rc, const resha_re
                 hosts_pause(p->o.hosts, job->url, resha_after(delay));
         job->due = resha_after(delay);
         job->waited = true;
-        if (verdict == RETRY_AGAIN && !p->stopping && flow_wait_add(p, job) == 0) {
+        if (verdict == RETRY_AGAIN && p->stopping) {
+                flow_drop(p, job);
+                return 1;
+        }
+        if (verdict == RETRY_AGAIN && flow_wait_add(p, job) == 0) {
                 p->retries++;
                 flow_observe(p, &(struct pipeline_event){ .kind = PIPELINE_RETRY,
                                                           .job = job,

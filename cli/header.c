@@ -38,6 +38,10 @@ static int add(struct options *o, const char *spec, struct text *problem)
                 text_puts(problem, "-H: 'NAME: VALUE' is needed, or @FILE with one a line");
                 return -EINVAL;
         }
+        if (strncasecmp(spec, "Content-Length:", 15) == 0 || strncasecmp(spec, "Transfer-Encoding:", 18) == 0) {
+                text_printf(problem, "-H: '%.*s' follows from the request and cannot be set", (int)name_size, spec);
+                return -EINVAL;
+        }
         const char *value = colon + 1 + strspn(colon + 1, " \t");
         if (!is_value(value)) {
                 text_printf(problem, "-H: the value of '%.*s' has a control character in it", (int)name_size, spec);

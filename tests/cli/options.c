@@ -92,6 +92,7 @@ TEST(options_that_are_refused_get_one_line)
                 { "http://h/{}", "{} in a URL needs --each, which says where the ids are" },
                 { "http://h/|--each|x", "--each needs exactly one URL, with {} where the id goes" },
                 { "http://h/|--ids|$", "--ids says where the ids are in what --each gives: --each is missing" },
+                { "-H|content-length: 5|http://h/", "-H: 'content-length' follows from the request and cannot be set" },
                 { "http://h/|--table|t|--db|d", "--table needs --columns, which says what its rows are made of" },
                 { "http://h/|--columns|id", "--columns and --table make rows in a database: --db FILE is missing" },
                 { "http://h/|--base-url|h", "--base-url h: does not begin with http:// or https://" },
