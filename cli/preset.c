@@ -5,7 +5,8 @@
 
 #include "preset.h"
 
-#include <stdio.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,14 +63,20 @@ static void add_user_path(struct text *t, const char *name)
                 text_printf(t, "%s/.config/resha/presets/%s", home, name);
 }
 
+/* The path of the program itself; without /proc by the name it was called with. */
+static bool find_self(char path[PATH_MAX])
+{
+        ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+        path[n > 0 ? n : 0] = '\0';
+        return n > 0 || (strchr(program_invocation_name, '/') && realpath(program_invocation_name, path));
+}
+
 /* Where the program is, with `up` directories taken off its end. */
 static void add_own_path(struct text *t, unsigned up, const char *rest, const char *name)
 {
-        char self[4096];
-        ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-        if (n <= 0)
+        char self[PATH_MAX];
+        if (!find_self(self))
                 return;
-        self[n] = '\0';
         for (unsigned i = 0; i < up; i++) {
                 char *slash = strrchr(self, '/');
                 if (!slash)
