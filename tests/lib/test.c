@@ -140,6 +140,13 @@ bool test_is_sim(void)
         return strncmp(test_backend(), "sim", 3) == 0;
 }
 
+int64_t test_stretch(void)
+{
+        const char *s = getenv("RESHA_TEST_STRETCH");
+
+        return test_is_sim() ? 1 : s ? strtol(s, NULL, 10) : 10;
+}
+
 int test_run_opts(resha_fn *fn, void *arg, const resha_run_opts *opts)
 {
         resha_run_opts o = opts ? *opts : (resha_run_opts){ 0 };

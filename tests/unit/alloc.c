@@ -7,6 +7,20 @@
 #include "base/alloc.h"
 #include "job.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+/* So that calloc() gives NULL there too. */
+const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void)
+{
+        return "allocator_may_return_null=1";
+}
+#endif
+
 TEST(alloc_counts_what_lives)
 {
         int64_t live = rs_alloc_live();

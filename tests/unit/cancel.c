@@ -13,7 +13,7 @@ static int cleans_up(void *arg)
 
         for (int i = 1; rc >= 0; i++) {
                 note("step%d", i);
-                rc = resha_sleep(RESHA_MS(j->ms));
+                rc = resha_sleep(MS(j->ms));
         }
         note("releasing");
         return rc;
@@ -84,7 +84,7 @@ static int cancels_itself(void *arg)
         resha_task_cancel(&j->task);
         note("on");
         ASSERT_TRUE(resha_cancelled());
-        int rc = j->ms < 0 ? 0 : resha_sleep(RESHA_MS(j->ms));
+        int rc = j->ms < 0 ? 0 : resha_sleep(MS(j->ms));
         note("%d", rc);
         return rc < 0 ? rc : 5;
 }
@@ -279,7 +279,7 @@ TASK(semantics_58_immediate_calls_see_a_cancel)
         ASSERT_EQ(resha_queue_count(r.queue), 1);
         resha_instant start = resha_now();
         ASSERT_OK(resha_limiter_acquire(&r.limiter));
-        ASSERT_ELAPSED(start, 0);
+        ASSERT_PASSED(start, 0);
         resha_queue_free(r.queue);
         return 0;
 }
@@ -289,7 +289,7 @@ TASK(semantics_58_immediate_calls_see_a_cancel)
 static int wait_event_then_sleep(void *arg)
 {
         note("event %d", resha_event_wait(arg));
-        int rc = resha_sleep(RESHA_MS(1));
+        int rc = resha_sleep(MS(1));
         note("sleep %d", rc);
         return rc;
 }
@@ -318,7 +318,7 @@ static int wait_task_then_sleep(void *arg)
 
         note("wait %d", resha_task_wait(arg, &status));
         note("status %d", status);
-        return resha_sleep(RESHA_MS(1));
+        return resha_sleep(MS(1));
 }
 
 static int cancels(void *arg)
@@ -338,7 +338,7 @@ TASK(semantics_114_result_of_a_joined_task_wins_over_cancel)
         resha_group_begin(&g, NULL);
         ASSERT_OK(resha_spawn_task(&g, wait_task_then_sleep, &j.task, &t));
         ASSERT_OK(resha_spawn_task(&g, job, &j, &j.task));
-        ASSERT_OK(resha_sleep(RESHA_MS(3))); /* the job's timer came first, it has ended, the waiter is ready */
+        ASSERT_OK(resha_sleep(MS(3))); /* the job's timer came first, it has ended, the waiter is ready */
         resha_spawn(&g, cancels, &t);
         ASSERT_OK(resha_task_wait(&t, &status));
         ASSERT_EQ(status, -ECANCELED);

@@ -109,7 +109,7 @@ TASK(error_record_survives_success_and_other_codes)
         resha_mutex m = { { 0 } };
 
         resha_fail(-EIO, "the first");
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_sleep(MS(1)));
         ASSERT_OK(resha_mutex_lock(&m));
         ASSERT_OK(resha_mutex_unlock(&m));
         resha_fail(-ENOENT, "clean-up");
@@ -188,7 +188,7 @@ TASK(error_of_a_shield_is_kept_where_there_was_none)
 
 TASK(error_of_a_child_reaches_the_parent)
 {
-        struct job j = JOB("a", 250, .result = -EIO);
+        struct job j = JOB("a", 25, .result = -EIO);
         char site[64];
 
         RESHA_GROUP(g);
@@ -204,9 +204,9 @@ TASK(error_of_a_child_reaches_the_parent)
         ASSERT_STR(e->spawned_at, site);
         ASSERT_HAS(e->site, "tests/unit/job.h:");
         if (test_is_sim())
-                ASSERT_EQ(e->after.ns, 250000000);
+                ASSERT_EQ(e->after.ns, MS(25).ns);
         else
-                ASSERT_TRUE(e->after.ns >= 250000000);
+                ASSERT_TRUE(e->after.ns >= MS(25).ns);
         return 0;
 }
 
@@ -256,7 +256,7 @@ static int records_are_apart(void *arg)
         const char *name = arg;
 
         resha_fail(-EIO, "of %s", name);
-        ASSERT_OK(resha_sleep(RESHA_MS(5)));
+        ASSERT_OK(resha_sleep(MS(5)));
         char expected[32];
         snprintf(expected, sizeof expected, "of %s", name);
         ASSERT_STR(resha_error_of(-EIO)->text, expected);
@@ -317,7 +317,7 @@ static int own_errno(void *arg)
         for (int i = 0; i < 3; i++) {
                 ASSERT_OK(resha_yield());
                 ASSERT_EQ(errno, mine);
-                ASSERT_OK(resha_sleep(RESHA_MS(1)));
+                ASSERT_OK(resha_sleep(MS(1)));
                 ASSERT_EQ(errno, mine);
         }
         return 0;

@@ -115,7 +115,7 @@ static void on_sigint(__attribute__((unused)) int sig)
 static int raises_once(__attribute__((unused)) void *arg)
 {
         raise(SIGINT);
-        return resha_sleep(RESHA_MS(5));
+        return resha_sleep(MS(5));
 }
 
 static void is_left_alone(bool keep_sigint)
@@ -172,7 +172,7 @@ static void print_report(const resha_report *r, __attribute__((unused)) void *ar
 static int run_with_a_short_grace(__attribute__((unused)) void *arg)
 {
         int rc = resha_run(stuck, NULL,
-                           &(resha_run_opts){ .backend = "epoll", .grace = RESHA_MS(20), .report = print_report });
+                           &(resha_run_opts){ .backend = "epoll", .grace = MS(20), .report = print_report });
 
         printf("ended with %d\n", rc);
         return 0;
@@ -239,13 +239,13 @@ static int takes_signals(__attribute__((unused)) void *arg)
         ASSERT_EQ(resha_signal_wait((int[]){ SIGKILL }, 1, &sig), -EINVAL); /* semantics 297 */
         ASSERT_EQ(resha_signal_wait((int[]){ 0 }, 1, &sig), -EINVAL);
         ASSERT_EQ(resha_signal_wait((int[]){ 1000 }, 1, &sig), -EINVAL);
-        ASSERT_EQ(resha_timeout(RESHA_MS(1), waits_for_term, NULL), -ETIME);
+        ASSERT_EQ(resha_timeout(MS(1), waits_for_term, NULL), -ETIME);
         raise(SIGTERM); /* between two waits: kept */
         raise(SIGTERM);
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_sleep(MS(1)));
         ASSERT_OK(resha_signal_wait(signals, 2, &sig));
         ASSERT_EQ(sig, SIGTERM);
-        ASSERT_EQ(resha_timeout(RESHA_MS(1), waits_for_term, NULL), -ETIME);
+        ASSERT_EQ(resha_timeout(MS(1), waits_for_term, NULL), -ETIME);
         return 0;
 }
 

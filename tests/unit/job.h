@@ -8,6 +8,15 @@
 
 #include "test.h"
 
+/* Milliseconds of a test, stretched where the clock is real; that so many have passed since t; and how many have. */
+#define MS(x) RESHA_MS((x)*test_stretch())
+#define ASSERT_PASSED(t, ms) ASSERT_ELAPSED((t), (ms)*test_stretch())
+
+static inline int64_t ms_since(resha_instant t)
+{
+        return test_ms_since(t) / test_stretch();
+}
+
 struct job {
         const char *name;
         int64_t ms;    /* sleeps for this */
@@ -26,7 +35,7 @@ static inline int job_clean(void *arg)
 {
         const struct job *j = arg;
 
-        return resha_sleep(RESHA_MS(j->clean));
+        return resha_sleep(MS(j->clean));
 }
 
 static inline int job(void *arg)
@@ -34,7 +43,7 @@ static inline int job(void *arg)
         struct job *j = arg;
 
         note("%s+", j->name);
-        int rc = resha_sleep(RESHA_MS(j->ms));
+        int rc = resha_sleep(MS(j->ms));
         if (rc < 0) {
                 if (j->clean)
                         ASSERT_OK(resha_shielded(RESHA_S(3600), job_clean, j));
@@ -54,7 +63,7 @@ static inline int status_when_cancelled(int64_t ms, resha_fn *fn, void *arg)
         RESHA_GROUP(g);
         resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
         ASSERT_OK(resha_spawn_task(&g, fn, arg, &t));
-        ASSERT_OK(resha_sleep(RESHA_MS(ms)));
+        ASSERT_OK(resha_sleep(MS(ms)));
         ASSERT_FALSE(resha_task_done(&t, NULL));
         resha_task_cancel(&t);
         ASSERT_OK(resha_task_wait(&t, &status));

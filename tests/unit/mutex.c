@@ -22,7 +22,7 @@ static int locks(void *arg)
                 return rc;
         }
         note("%s+", l->name);
-        rc = l->ms ? resha_sleep(RESHA_MS(l->ms)) : 0;
+        rc = l->ms ? resha_sleep(MS(l->ms)) : 0;
         note("%s-", l->name);
         ASSERT_OK(resha_mutex_unlock(l->mutex));
         return rc;
@@ -56,7 +56,7 @@ static int adds_one(void *arg)
         if (rc < 0)
                 return rc;
         int seen = *c->value;
-        rc = resha_sleep(RESHA_MS(1));
+        rc = resha_sleep(MS(1));
         *c->value = seen + 1;
         if (c->mutex)
                 ASSERT_OK(resha_mutex_unlock(c->mutex));
@@ -211,7 +211,7 @@ TASK(mutex_wait_under_a_timeout)
         resha_spawn(&g, locks, &l);
         ASSERT_OK(resha_yield());
         RESHA_SCOPE(s);
-        resha_timeout_begin(&s, RESHA_MS(2));
+        resha_timeout_begin(&s, MS(2));
         int rc = resha_mutex_lock(&m);
         ASSERT_EQ(resha_scope_end(&s, rc), -ETIME);
         ASSERT_OK(resha_group_end(&g, 0));

@@ -115,12 +115,12 @@ TASK(queue_put_waits_while_it_is_full)
         RESHA_GROUP(g);
         resha_group_begin(&g, NULL);
         resha_spawn(&g, puts_numbers, &producer);
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_sleep(MS(1)));
         ASSERT_STR(notes(), "p1 p2");
         ASSERT_EQ(resha_queue_get(q, &n), 1);
         ASSERT_EQ(n, 1);
         ASSERT_EQ(resha_queue_count(q), 2); /* the waiting item took the place at once */
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_sleep(MS(1)));
         ASSERT_STR(notes(), "p3");
         for (int i = 2; i <= 4; i++) {
                 ASSERT_EQ(resha_queue_get(q, &n), 1);
@@ -172,7 +172,7 @@ static int get_then_sleep(void *arg)
         int n = 0, rc = resha_queue_get(e->queue, &n);
 
         note("%s: %d %d", e->name, rc, n);
-        return rc < 0 ? rc : resha_sleep(RESHA_MS(1));
+        return rc < 0 ? rc : resha_sleep(MS(1));
 }
 
 TASK(semantics_223_getter_cancelled_after_its_item_came_has_it)
@@ -386,7 +386,7 @@ static int consumes(void *arg)
                 ASSERT_TRUE(!t->ordered || n > t->last[producer]);
                 t->last[producer] = n;
                 if (n % 7 == 0)
-                        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+                        ASSERT_OK(resha_sleep(MS(1)));
         }
         return rc;
 }

@@ -58,7 +58,7 @@ TEST(run_refuses_bad_options)
 static int runs_inside(__attribute__((unused)) void *arg)
 {
         ASSERT_EQ(resha_run(gives, &(int){ 1 }, NULL), -EBUSY);
-        return resha_sleep(RESHA_MS(1));
+        return resha_sleep(MS(1));
 }
 
 TEST(semantics_306_run_inside_a_running_loop)
@@ -289,7 +289,7 @@ TEST(main_failure_without_a_record)
 
 static int third_fails(__attribute__((unused)) void *arg)
 {
-        struct job j[] = { JOB("a", 1), JOB("b", 900), JOB("c", 300, .result = -EIO) };
+        struct job j[] = { JOB("a", 1), JOB("b", 900), JOB("c", 300 / test_stretch(), .result = -EIO) };
         int rc = resha_gather(job, j, 3, sizeof j[0], NULL);
 
         notes();
@@ -328,7 +328,7 @@ static int loses_a_failure(__attribute__((unused)) void *arg)
         RESHA_GROUP(g);
         resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
         resha_spawn(&g, job, &j);
-        return resha_sleep(RESHA_MS(20));
+        return resha_sleep(MS(20));
 }
 
 TEST(main_prints_reports)

@@ -15,7 +15,7 @@ struct both {
 
 static int sleep_ms(void *arg)
 {
-        return resha_sleep(RESHA_MS(*(int *)arg));
+        return resha_sleep(MS(*(int *)arg));
 }
 
 /* ---- cancelling a scope ---- */
@@ -32,13 +32,13 @@ TASK(scope_cancel_is_no_error)
         ASSERT_EQ(resha_scope_end(&s, rc), 0);
         ASSERT_FALSE(resha_scope_expired(&s));
         resha_scope_cancel(&s); /* has ended: nothing */
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_sleep(MS(1)));
         return 0;
 }
 
 static int cancels_scope(void *arg)
 {
-        int rc = resha_sleep(RESHA_MS(2));
+        int rc = resha_sleep(MS(2));
 
         resha_scope_cancel(arg);
         return rc;
@@ -58,7 +58,7 @@ TASK(scope_cancelled_by_another_task)
                 ASSERT_EQ(rc, -ECANCELED);
                 ASSERT_EQ(resha_scope_end(&s, rc), 0);
         }
-        ASSERT_ELAPSED(start, 2);
+        ASSERT_PASSED(start, 2);
         return resha_group_end(&g, 0);
 }
 
@@ -89,7 +89,7 @@ TASK(semantics_145_outside_cancel_of_a_cancelled_scope_comes_out)
 TASK(scope_cancel_wins_over_later_expiry)
 {
         RESHA_SCOPE(s);
-        resha_timeout_begin(&s, RESHA_MS(2));
+        resha_timeout_begin(&s, MS(2));
         resha_scope_cancel(&s);
         int ms = 5, rc = resha_sleep(RESHA_S(1));
         ASSERT_EQ(rc, -ECANCELED);
@@ -108,13 +108,13 @@ static int shielded_work(void *arg)
 
         RESHA_SCOPE(s);
         resha_shield_begin(&s, RESHA_S(9));
-        int rc = resha_sleep(RESHA_MS(10));
+        int rc = resha_sleep(MS(10));
         note("work %d", rc);
         ASSERT_FALSE(resha_cancelled());
         rc = resha_scope_end(&s, rc);
         note("end %d", rc);
         ASSERT_TRUE(resha_cancelled());
-        b->inner = resha_sleep(RESHA_MS(1));
+        b->inner = resha_sleep(MS(1));
         return b->inner;
 }
 
@@ -133,7 +133,7 @@ static int shield_expires(void *arg)
         struct both *b = arg;
 
         RESHA_SCOPE(s);
-        resha_shield_begin(&s, RESHA_MS(10));
+        resha_shield_begin(&s, MS(10));
         int rc = resha_sleep(RESHA_S(9));
         ASSERT_EQ(rc, -ECANCELED);
         rc = resha_scope_end(&s, rc);
@@ -156,9 +156,9 @@ TASK(shield_expires_without_any_cancel)
 {
         int slow = 1000, quick = 1;
 
-        ASSERT_EQ(resha_shielded(RESHA_MS(2), sleep_ms, &slow), -ETIME);
+        ASSERT_EQ(resha_shielded(MS(2), sleep_ms, &slow), -ETIME);
         ASSERT_EQ(resha_shielded(RESHA_S(2), sleep_ms, &quick), 0);
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_sleep(MS(1)));
         return 0;
 }
 
@@ -167,7 +167,7 @@ TASK(shield_keeps_a_deadline_out)
         int ms = 5;
 
         RESHA_SCOPE(s);
-        resha_timeout_begin(&s, RESHA_MS(1));
+        resha_timeout_begin(&s, MS(1));
         ASSERT_OK(resha_shielded(RESHA_S(9), sleep_ms, &ms));
         ASSERT_TRUE(resha_cancelled());
         int rc = resha_yield();
@@ -251,7 +251,7 @@ static int suspends_in_a_callback(__attribute__((unused)) void *arg)
 
         RESHA_SCOPE(s);
         resha_nosuspend_begin(&s, "qsort");
-        ASSERT_EQ(resha_sleep(RESHA_MS(1)), -EDEADLK);
+        ASSERT_EQ(resha_sleep(MS(1)), -EDEADLK);
         ASSERT_EQ(resha_yield(), -EDEADLK);
         ASSERT_EQ(resha_mutex_lock(&m), -EDEADLK);
         resha_event_set(&e); /* what never suspends is fine */
@@ -259,7 +259,7 @@ static int suspends_in_a_callback(__attribute__((unused)) void *arg)
         ASSERT_EQ(resha_mutex_try_lock(&m), 0);
         ASSERT_EQ(resha_mutex_unlock(&m), 0);
         ASSERT_OK(resha_scope_end(&s, 0));
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_sleep(MS(1)));
         return 0;
 }
 
@@ -290,7 +290,7 @@ TASK(nosuspend_ends_with_its_block)
                 RESHA_SCOPE(s);
                 resha_nosuspend_begin(&s, "callback");
         }
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_sleep(MS(1)));
         return 0;
 }
 
@@ -314,7 +314,7 @@ TASK(nosuspend_region_inside_a_cancelled_scope)
 static int returns_from_inside(__attribute__((unused)) void *arg)
 {
         RESHA_SCOPE(s);
-        resha_timeout_begin(&s, RESHA_MS(1));
+        resha_timeout_begin(&s, MS(1));
         return resha_sleep(RESHA_S(9));
 }
 
@@ -322,7 +322,7 @@ TASK(scope_early_return_gives_the_cancel_and_closes)
 {
         ASSERT_EQ(returns_from_inside(NULL), -ECANCELED);
         ASSERT_FALSE(resha_cancelled());
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_sleep(MS(1)));
         ASSERT_PTR(rs_heap_first(&rs_loop_current->timers), NULL);
         return 0;
 }
@@ -348,7 +348,7 @@ static int returns_while_cancelled_outside(void *arg)
         int ms = 20;
 
         RESHA_SCOPE(s);
-        resha_timeout_begin(&s, RESHA_MS(5));
+        resha_timeout_begin(&s, MS(5));
         int rc = resha_sleep(RESHA_S(9));
         ASSERT_OK(resha_shielded(RESHA_S(9), sleep_ms, &ms));
         b->inner = rc;
@@ -375,7 +375,7 @@ static int returns_then_cleans_up(void *arg)
         ASSERT_OK(resha_shielded(RESHA_S(9), sleep_ms, &ms));
         RESHA_SCOPE(s);
         resha_timeout_begin(&s, RESHA_S(9));
-        ASSERT_OK(resha_scope_end(&s, resha_sleep(RESHA_MS(1))));
+        ASSERT_OK(resha_scope_end(&s, resha_sleep(MS(1))));
         return rc;
 }
 
@@ -394,7 +394,7 @@ TASK(scope_declared_and_not_begun)
                 ASSERT_FALSE(resha_scope_expired(&s));
                 resha_scope_cancel(&s);
         }
-        return resha_sleep(RESHA_MS(1));
+        return resha_sleep(MS(1));
 }
 
 static void __attribute__((noinline)) leaves_an_open_scope(resha_duration d)
@@ -407,7 +407,7 @@ static void __attribute__((noinline)) leaves_an_open_scope(resha_duration d)
 static int uses_the_stack_then_waits(__attribute__((unused)) void *arg)
 {
         leaves_an_open_scope(RESHA_S(10));
-        return resha_sleep(RESHA_MS(1));
+        return resha_sleep(MS(1));
 }
 
 static int run_on_an_open_scope(void *arg)
@@ -430,8 +430,8 @@ TEST(scope_of_a_function_that_returned_aborts_with_the_task)
 static int nest(int depth)
 {
         RESHA_SCOPE(s);
-        resha_timeout_begin(&s, RESHA_MS(1000 - depth));
-        int rc = depth ? nest(depth - 1) : resha_sleep(RESHA_MS(1));
+        resha_timeout_begin(&s, MS(1000 - depth));
+        int rc = depth ? nest(depth - 1) : resha_sleep(MS(1));
         return resha_scope_end(&s, rc);
 }
 

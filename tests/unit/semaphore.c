@@ -23,7 +23,7 @@ static int enters(void *arg)
         note("%s+", g->name);
         if (++*g->inside > *g->most)
                 *g->most = *g->inside;
-        rc = g->ms ? resha_sleep(RESHA_MS(g->ms)) : 0;
+        rc = g->ms ? resha_sleep(MS(g->ms)) : 0;
         --*g->inside;
         note("%s-", g->name);
         ASSERT_OK(resha_semaphore_release(g->semaphore));

@@ -88,7 +88,7 @@ TASK(stack_of_tasks_that_never_wait_is_one)
 static int where_and_wait(void *arg)
 {
         where(arg);
-        return resha_sleep(RESHA_MS(1));
+        return resha_sleep(MS(1));
 }
 
 TASK(stacks_of_waiting_tasks_are_apart)

@@ -143,7 +143,7 @@ TASK(semantics_69_cancelling_a_waiter_leaves_the_task_and_the_others)
         ASSERT_OK(resha_spawn_task(&g, job, &j, &j.task));
         ASSERT_OK(resha_spawn_task(&g, waiter, &j.task, &first));
         resha_spawn(&g, waiter, &j.task);
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_sleep(MS(1)));
         resha_task_cancel(&first);
         ASSERT_OK(resha_group_end(&g, 0));
         ASSERT_STR(notes(), "a+ -125 a- 42");
@@ -159,7 +159,7 @@ TASK(semantics_117_timeout_of_a_waiter_leaves_the_task)
         resha_group_begin(&g, NULL);
         ASSERT_OK(resha_spawn_task(&g, job, &j, &j.task));
         RESHA_SCOPE(s);
-        resha_timeout_begin(&s, RESHA_MS(1));
+        resha_timeout_begin(&s, MS(1));
         int rc = resha_task_wait(&j.task, &status);
         ASSERT_EQ(resha_scope_end(&s, rc), -ETIME);
         ASSERT_OK(resha_task_wait(&j.task, &status));
@@ -301,7 +301,7 @@ static int rounding(void *arg)
                 volatile double one = 1.0, three = 3.0;
                 double third = one / three;
                 ASSERT_TRUE((third * 3 == 1.0) || mine != FE_TONEAREST);
-                ASSERT_OK(resha_sleep(RESHA_MS(1)));
+                ASSERT_OK(resha_sleep(MS(1)));
                 ASSERT_EQ(fegetround(), mine);
         }
         return 0;
