@@ -64,7 +64,7 @@ struct rs_http_curl {
         rs_http_url proxy;
         struct handle *idle;
         long idle_count;
-        struct curl_slist *shared_headers; /* of the session's own list; made once */
+        struct curl_slist *shared_headers[2]; /* of the session's own list, without and with a body; each made once */
 };
 
 /* ---- callbacks: they only note ----------------------------------------------------------------------------------- */
@@ -100,17 +100,17 @@ static size_t on_header(char *line, size_t one, size_t size, void *arg)
 {
         struct handle *h = arg;
         size_t n = size * one;
-        int rc;
+        int rc = 0;
         h->transfer.heard = rs_http_driver_now(h->curl->driver);
         while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
                 n--;
         if (n == 0)
                 h->head_end = true;
-        if (n >= 5 && memcmp(line, "HTTP/", 5) == 0)
+        else if (n >= 5 && line[4] == '/' && memcmp(line, "HTTP", 4) == 0)
                 rc = take_status(h, line, n);
         else
                 rc = resha_http_sink_header(h->sink, line, n);
-        if (rc >= 0 && rs_http_sink_contradicts(h->sink) && !h->shape.forbid) {
+        if (n == 0 && rs_http_sink_contradicts(h->sink) && !h->shape.forbid) {
                 h->shape.forbid = true;
                 (void)curl_easy_setopt(h->transfer.easy, CURLOPT_FORBID_REUSE, 1L);
         }
@@ -247,15 +247,20 @@ static int append(struct curl_slist **list, const char *name, const char *value)
         return 0;
 }
 
+static bool sends_body(const resha_http_attempt *a)
+{
+        return a->has_body || strcmp(a->method, "POST") == 0;
+}
+
 /* The headers of an attempt in libcurl's form; those that it would add on its own are ruled out. */
 static int make_headers(const resha_http_attempt *a, struct curl_slist **ret_list)
 {
-        static const char *const own[] = { "Accept", "Content-Type", "Expect", "User-Agent" };
+        static const char *const own[] = { "Accept", "Content-Type", "Expect" }; /* the latter two with a body only */
         struct curl_slist *list = NULL;
         int rc = 0;
         for (size_t i = 0; i < a->header_count && rc >= 0; i++)
                 rc = append(&list, a->headers[i].name, a->headers[i].value);
-        for (size_t k = 0; k < sizeof own / sizeof own[0] && rc >= 0; k++) {
+        for (size_t k = 0; k < (sends_body(a) ? 3 : 1) && rc >= 0; k++) {
                 size_t i = 0;
                 while (i < a->header_count && strcasecmp(a->headers[i].name, own[k]) != 0)
                         i++;
@@ -271,19 +276,13 @@ static int make_headers(const resha_http_attempt *a, struct curl_slist **ret_lis
 
 static int set_headers(struct handle *h, const resha_http_attempt *a)
 {
-        rs_http_curl *c = h->curl;
-        int rc = 0;
-        if (!a->headers_shared)
-                rc = make_headers(a, &h->headers);
-        else if (!c->shared_headers)
-                rc = make_headers(a, &c->shared_headers);
-        if (rc < 0)
+        struct curl_slist **shared = &h->curl->shared_headers[sends_body(a)];
+        struct curl_slist **list = a->headers_shared ? shared : &h->headers;
+        int rc = *list ? 0 : make_headers(a, list);
+        if (rc < 0 || (a->headers_shared && h->shape.headers == *list))
                 return rc;
-        struct curl_slist *list = a->headers_shared ? c->shared_headers : h->headers;
-        if (h->shape.headers == list && a->headers_shared)
-                return 0;
-        h->shape.headers = a->headers_shared ? list : NULL;
-        return curl_easy_setopt(h->transfer.easy, CURLOPT_HTTPHEADER, list) ? -ENOMEM : 0;
+        h->shape.headers = a->headers_shared ? *list : NULL;
+        return curl_easy_setopt(h->transfer.easy, CURLOPT_HTTPHEADER, *list) ? -ENOMEM : 0;
 }
 
 static CURLcode set_body(CURL *easy, const resha_http_attempt *a)
@@ -298,7 +297,7 @@ static int set_method(struct handle *h, const resha_http_attempt *a)
         CURL *easy = h->transfer.easy;
         struct shape *s = &h->shape;
         bool head = strcmp(a->method, "HEAD") == 0, is_post = strcmp(a->method, "POST") == 0;
-        bool post = a->has_body || is_post;
+        bool post = sends_body(a);
         bool custom = !head && (post ? !is_post : strcmp(a->method, "GET") != 0);
         CURLcode e = CURLE_OK;
         if (post)
@@ -532,7 +531,8 @@ static void transport_free(void *impl)
         }
         rs_http_driver_free(c->driver); /* closes the connections */
         rs_http_names_free(c->names);
-        curl_slist_free_all(c->shared_headers);
+        curl_slist_free_all(c->shared_headers[0]);
+        curl_slist_free_all(c->shared_headers[1]);
         if (c->share)
                 (void)curl_share_cleanup(c->share);
         rs_http_url_done(&c->proxy);

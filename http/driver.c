@@ -10,20 +10,27 @@
  *         +-----(nobody waits)-----------+--(own transfer done, cancelled)---------+
  *                                        +--> the next waiting task is called to lead
  *
- * Invariants - While a transfer is running (added, not done), there is a leader, or one has been called and is ready
- * to run; a task that leaves while it
- *     is leader calls the next one, whatever the reason.
- * - libcurl is entered by one task at a time: a task never suspends inside, and a no-suspend region says so. Any task
- * may enter: one that
- *     starts or stops a transfer does, and then sees to what libcurl asked for meanwhile (settle).
- * - `kick`: libcurl wants to be called now. Who works as leader looks at it before parking; while the leader is
- * parked, whoever set it settles. - libcurl's callbacks only note: sockets in `watches`, the timer in `timer`,
- * results in the transfers.
+ * Invariants
+ *
+ *   1. While a transfer is running (added, not done), there is a leader, or one has been called and is ready to run. A
+ *      task that leaves while it is leader calls the next one, whatever the reason.
+ *
+ *   2. libcurl is entered by one task at a time: a task never suspends inside; where libcurl may call out of this
+ *      file, a no-suspend region says so. Any task may enter: one that starts or stops a transfer does, and then sees
+ *      to what libcurl asked for meanwhile (settle).
+ *
+ *   3. `kick` says that libcurl wants to be called now. Who works as leader looks at it before parking; while the
+ *      leader is parked, whoever caused it settles.
+ *
+ *   4. libcurl's callbacks only note: sockets in `watches`, the timer in `timer`, results in the transfers.
  *
  * Sockets are watched in an epoll set of the driver's own, in level mode (libcurl needs that), and the loop waits for
  * the set. Registration is lazy: a socket that libcurl is not interested in for the moment, as a pooled connection,
  * stays registered as it is; most requests on a pooled connection make no epoll_ctl call. An event that nobody wants
  * ends the registration. Closing ends it too.
+ *
+ * Idle transfers (nothing sent or received for their time) are found by the leader, too: it looks at each at most once
+ * in that time, whatever comes meanwhile, so that receiving costs a stamp and no timer.
  *
  * Libcurl has had bugs of not reporting sockets or timers: while a transfer runs, everything is looked at once a
  * second (tick), and after each timeout its timer is asked for again. If libcurl reports that its state is lost, all
@@ -65,6 +72,7 @@ struct rs_http_driver {
         resha_instant timer; /* when libcurl wants to be called; RESHA_NEVER */
         bool kick;           /* now */
         resha_instant tick;  /* next look at everything */
+        resha_instant idle;  /* next look at who has been idle for too long */
         resha_instant now;   /* of the batch that is being worked on */
 };
 
@@ -140,7 +148,15 @@ int rs_http_driver_close_socket(void *driver, curl_socket_t fd)
         return close(fd);
 }
 
-/* Sets the timer; a leader who is parked for longer is called earlier. */
+/* The leader must not stay parked for longer than until t. */
+static void call_by(rs_http_driver *d, resha_instant t)
+{
+        if (!d->parked || t.ns >= d->parked_until.ns)
+                return;
+        d->parked_until = t;
+        (void)resha_scope_reschedule(d->parked, t); /* fails if it has expired already: so much the better */
+}
+
 static void set_timer(rs_http_driver *d, long ms)
 {
         d->timer = RESHA_NEVER;
@@ -148,10 +164,7 @@ static void set_timer(rs_http_driver *d, long ms)
                 d->kick = true;
         else if (ms > 0)
                 d->timer = resha_after(RESHA_MS(ms));
-        if (d->parked && d->timer.ns < d->parked_until.ns) {
-                d->parked_until = d->timer;
-                (void)resha_scope_reschedule(d->parked, d->timer); /* it has expired already: so much the better */
-        }
+        call_by(d, d->timer);
 }
 
 static int on_timer(CURLM *multi, long ms, void *arg)
@@ -329,8 +342,8 @@ static void settle(rs_http_driver *d)
 {
         for (unsigned i = 0; i < 8 && d->kick && d->parked; i++)
                 (void)run_timers(d);
-        if (d->kick && d->parked)
-                (void)resha_scope_reschedule(d->parked, (resha_instant){ 0 });
+        if (d->kick)
+                call_by(d, (resha_instant){ 0 });
 }
 
 /* ---- leading and following --------------------------------------------------------------------------------------- */
@@ -349,10 +362,10 @@ static resha_instant earlier(resha_instant a, resha_instant b)
 }
 
 /* The leader waits. 0, also if it is time for something; or negative. */
-static int park(rs_http_driver *d, const rs_http_transfer *x)
+static int park(rs_http_driver *d)
 {
         RESHA_SCOPE(s);
-        d->parked_until = earlier(earlier(d->timer, d->tick), x->idle);
+        d->parked_until = earlier(earlier(d->timer, d->tick), d->idle);
         resha_deadline_begin(&s, d->parked_until);
         d->parked = &s;
         int rc = resha_fd_wait(d->epfd, POLLIN);
@@ -361,13 +374,11 @@ static int park(rs_http_driver *d, const rs_http_transfer *x)
         return rc == -ETIME ? 0 : rc;
 }
 
-/* Whether nothing has been sent or received for too long; moves the time to look again. */
-static int check_idle(rs_http_transfer *x)
+/* Whether nothing has been sent or received for too long; else when to look again. */
+static bool is_idle(rs_http_transfer *x, resha_instant now)
 {
         curl_off_t connected = 0, sent = 0;
-        resha_instant now = resha_now(), last = x->heard;
-        if (now.ns < x->idle.ns || x->done || !x->easy)
-                return 0;
+        resha_instant last = x->heard;
         (void)curl_easy_getinfo(x->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
         (void)curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
         int64_t ready = x->started.ns + connected * 1000;
@@ -376,14 +387,39 @@ static int check_idle(rs_http_transfer *x)
         else if (last.ns < ready)
                 last.ns = ready;
         x->sent = sent;
-        if (now.ns - last.ns >= x->read.ns)
-                return RESHA_HTTP_EREAD_TIMEOUT;
         x->idle.ns = last.ns + x->read.ns;
-        return 0;
+        return x->idle.ns <= now.ns;
+}
+
+/* Looks at those whose time has come: one look for each time of idleness, however much is received meanwhile. */
+static void run_idle(rs_http_driver *d, resha_instant now)
+{
+        d->idle = RESHA_NEVER;
+        for (rs_http_transfer *x = d->first; x; x = x->next) {
+                if (x->idle.ns <= now.ns && is_idle(x, now)) {
+                        x->idled = true;
+                        x->idle = RESHA_NEVER;
+                        resha_event_set(&x->wake);
+                }
+                d->idle = earlier(d->idle, x->idle);
+        }
+}
+
+/* What the time asks for. True if transfers are done. */
+static bool run_clock(rs_http_driver *d, resha_instant now)
+{
+        bool any = false;
+        if (now.ns >= d->timer.ns)
+                d->kick = true;
+        if (now.ns >= d->tick.ns && d->multi)
+                any = run_tick(d);
+        if (now.ns >= d->idle.ns)
+                run_idle(d, now);
+        return any;
 }
 
 /* One round of the leader: something happens, or it is time for something. */
-static int lead(rs_http_driver *d, rs_http_transfer *x)
+static int lead(rs_http_driver *d, const rs_http_transfer *x)
 {
         struct epoll_event events[EVENTS_MAX];
         bool any = false;
@@ -393,13 +429,10 @@ static int lead(rs_http_driver *d, rs_http_transfer *x)
         int n = d->multi ? epoll_wait(d->epfd, events, EVENTS_MAX, 0) : 0;
         if (n > 0) {
                 any |= run_events(d, events, n);
+                any |= run_clock(d, d->now);
         } else if (!any && !d->kick && !x->done) {
-                rc = park(d, x);
-                resha_instant now = resha_now();
-                if (now.ns >= d->timer.ns)
-                        d->kick = true;
-                if (rc >= 0 && now.ns >= d->tick.ns && d->multi)
-                        any = run_tick(d);
+                rc = park(d);
+                any = rc >= 0 && run_clock(d, resha_now());
         }
         /* Those that are done go on, and start what comes next, before the leader looks again. */
         if (rc >= 0 && (any || d->kick) && !x->done)
@@ -409,14 +442,9 @@ static int lead(rs_http_driver *d, rs_http_transfer *x)
 
 static int follow(rs_http_transfer *x)
 {
-        RESHA_SCOPE(s);
-        if (x->idle.ns != INT64_MAX)
-                resha_deadline_begin(&s, x->idle);
         int rc = resha_event_wait(&x->wake);
-        if (x->idle.ns != INT64_MAX)
-                rc = resha_scope_end(&s, rc);
         resha_event_clear(&x->wake);
-        return rc == -ETIME ? 0 : rc;
+        return rc;
 }
 
 int rs_http_driver_wait(rs_http_driver *d, rs_http_transfer *x)
@@ -426,10 +454,13 @@ int rs_http_driver_wait(rs_http_driver *d, rs_http_transfer *x)
                 if (!d->leader) {
                         d->leader = x;
                         d->tick = resha_after(RESHA_S(TICK_S));
+                        /* others that are ready start theirs first: libcurl is entered once for all */
+                        rc = resha_yield();
+                } else {
+                        rc = d->leader == x ? lead(d, x) : follow(x);
                 }
-                rc = d->leader == x ? lead(d, x) : follow(x);
-                if (rc >= 0 && !x->done && x->idle.ns != INT64_MAX)
-                        rc = check_idle(x);
+                if (rc >= 0 && x->idled && !x->done)
+                        rc = RESHA_HTTP_EREAD_TIMEOUT;
         }
         if (d->leader == x)
                 hand_over(d, x);
@@ -438,24 +469,28 @@ int rs_http_driver_wait(rs_http_driver *d, rs_http_transfer *x)
 
 /* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
-int rs_http_driver_start(rs_http_driver *d, rs_http_transfer *x)
+/* Before now + read nobody needs to look at x; a leader who is parked for longer is called then. */
+static void watch_idle(rs_http_driver *d, rs_http_transfer *x)
 {
-        RESHA_SCOPE(s);
-        int rc = d->multi ? 0 : multi_open(d);
-        if (rc < 0)
-                return rc;
-        x->done = false;
-        x->sent = 0;
-        x->started = x->heard = resha_now();
         x->idle = RESHA_NEVER;
         if (x->read.ns < INT64_MAX - x->started.ns)
                 x->idle.ns = x->started.ns + x->read.ns;
+        d->idle = d->first == x ? x->idle : earlier(d->idle, x->idle);
+        call_by(d, d->idle);
+}
+
+int rs_http_driver_start(rs_http_driver *d, rs_http_transfer *x)
+{
+        int rc = d->multi ? 0 : multi_open(d);
+        if (rc < 0)
+                return rc;
+        x->done = x->idled = false;
+        x->sent = 0;
+        x->started = x->heard = resha_now();
         resha_event_clear(&x->wake);
         x->prev = d->last;
         x->next = NULL;
-        enter(&s);
-        CURLMcode e = curl_multi_add_handle(d->multi, x->easy);
-        leave(&s);
+        CURLMcode e = curl_multi_add_handle(d->multi, x->easy); /* calls on_timer() at most */
         if (e != CURLM_OK)
                 return e == CURLM_OUT_OF_MEMORY ? -ENOMEM : -EIO;
         x->added = true;
@@ -464,22 +499,19 @@ int rs_http_driver_start(rs_http_driver *d, rs_http_transfer *x)
         else
                 d->first = x;
         d->last = x;
+        watch_idle(d, x);
         settle(d);
         return 0;
 }
 
 void rs_http_driver_stop(rs_http_driver *d, rs_http_transfer *x)
 {
-        RESHA_SCOPE(s);
         if (!x->done)
                 list_remove(d, x);
         if (!x->added)
                 return;
         x->added = false;
-        enter(&s);
-        CURLMcode e = curl_multi_remove_handle(d->multi, x->easy);
-        check(d, e);
-        leave(&s);
+        check(d, curl_multi_remove_handle(d->multi, x->easy)); /* calls the callbacks of this file at most */
         settle(d);
 }
 

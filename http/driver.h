@@ -22,7 +22,8 @@ typedef struct rs_http_transfer {
         bool added;                           /* it is in the multi handle */
         resha_event wake;                     /* done, or called to drive */
         resha_instant started;                /* when it was added */
-        resha_instant idle;                   /* when to look whether it has been idle for too long */
+        resha_instant idle;                   /* before this it cannot have been idle for too long; RESHA_NEVER */
+        bool idled;                           /* it has */
         curl_off_t sent;                      /* bytes of the body sent when that was looked at last */
         struct rs_http_transfer *prev, *next; /* in the driver's list while running, not done */
 } rs_http_transfer;

@@ -130,13 +130,24 @@ static int insert(rs_http_names *n, const char *key, const resha_addr *addrs, si
         return 0;
 }
 
+/* Four numbers from 0 to 255: what libcurl takes for an address, too. */
+static bool is_ipv4(const char *p)
+{
+        for (unsigned i = 0; i < 4; i++) {
+                unsigned n = 0, digits = 0;
+                for (; *p >= '0' && *p <= '9' && digits < 4; p++, digits++)
+                        n = n * 10 + (unsigned)(*p - '0');
+                if (digits == 0 || digits > 3 || n > 255 || *p != (i < 3 ? '.' : 0))
+                        return false;
+                p++;
+        }
+        return true;
+}
+
+/* Only literals in brackets hold a colon. */
 static bool is_literal(const char *host)
 {
-        resha_addr unused;
-        char last = host[strlen(host) - 1];
-        if (strchr(host, ':'))
-                return true; /* only literals in brackets hold one */
-        return last >= '0' && last <= '9' && resha_addr_parse(host, 0, &unused) == 0;
+        return is_ipv4(host) || strchr(host, ':');
 }
 
 static int look_up(rs_http_names *n, const char *host, const char *key, resha_duration limit, rs_http_name **ret_name)

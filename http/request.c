@@ -23,17 +23,19 @@ struct call {
         resha_http *http;
         const resha_request *request;
         const char *method;
-        bool has_body;
-        rs_http_url url;
-        rs_http_headers headers;
-        resha_http_sink sink;
         resha_duration total, connect, read, pool;
         size_t max_body;
         unsigned max_redirects, redirects;
+        bool has_body;
         bool follow;
         bool looped;    /* a URL came again */
-        char why[120];  /* what happened, where the code alone does not say it */
         uint64_t *seen; /* hashes of the URLs so far; on the heap once there is a redirect */
+        char why[120];  /* what happened, where the code alone does not say it */
+
+        /* What follows is mostly room, and initialised by its own. */
+        rs_http_url url;
+        rs_http_headers headers;
+        resha_http_sink sink;
 };
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
@@ -391,9 +393,14 @@ int resha_http_request(resha_http *h, const resha_request *request, resha_respon
         int rc = check_request(request);
         if (rc < 0)
                 return rc;
-        memset(&c, 0, sizeof c);
+        memset(&c, 0, offsetof(struct call, url));
         c.http = h;
         c.request = request;
+        c.url.text = c.url.authorization = NULL;
+        c.headers.owned = NULL;
+        c.sink.response = NULL;
+        c.sink.decoder = NULL;
+        c.sink.reason[0] = 0;
         h->refs++;
         resha_instant start = resha_now();
         rc = take_request(&c);

@@ -102,7 +102,7 @@ int resha_http_sink_status(resha_http_sink *sink, int status)
         sink->response->status = status;
         sink->response->head_size = 0;
         sink->response->line_count = 0;
-        sink->has_length = sink->chunked = false;
+        sink->has_length = sink->chunked = sink->coded = false;
         return 0;
 }
 
@@ -134,15 +134,6 @@ static bool is_blank(char c)
         return c == ' ' || c == '\t';
 }
 
-/* Appends text and a 0 to the head; its place in *ret_at. The room is there. */
-static void put(resha_response *r, const char *text, size_t size, uint32_t *ret_at)
-{
-        *ret_at = (uint32_t)r->head_size;
-        memcpy(r->head + r->head_size, text, size);
-        r->head[r->head_size + size] = 0;
-        r->head_size += size + 1;
-}
-
 /* A line that starts with a blank continues the value before it, after one blank. */
 static int continue_line(resha_http_sink *sink, const char *text, size_t size)
 {
@@ -159,23 +150,42 @@ static int continue_line(resha_http_sink *sink, const char *text, size_t size)
         return 0;
 }
 
-static int take_line(resha_http_sink *sink, const char *name, size_t name_size, const char *value, size_t value_size)
+/* What the library itself looks at. */
+static int notice(resha_http_sink *sink, const char *name, size_t name_size, const char *value)
 {
-        resha_response *r = sink->response;
-        struct rs_http_line at;
-        int rc = reserve_line(r);
-        if (rc >= 0)
-                rc = reserve_head(r, name_size + value_size + 2);
-        if (rc < 0)
-                return rc;
-        put(r, name, name_size, &at.name);
-        put(r, value, value_size, &at.value);
-        r->lines[r->line_count++] = at;
-        if (name_size == 14 && strcasecmp(r->head + at.name, "Content-Length") == 0)
-                return take_length(sink, r->head + at.value);
-        if (name_size == 17 && strcasecmp(r->head + at.name, "Transfer-Encoding") == 0)
+        if (name_size == 14 && strcasecmp(name, "Content-Length") == 0)
+                return take_length(sink, value);
+        if (name_size == 16 && strcasecmp(name, "Content-Encoding") == 0)
+                sink->coded = true;
+        else if (name_size == 17 && strcasecmp(name, "Transfer-Encoding") == 0)
                 sink->chunked = true;
         return 0;
+}
+
+/* Copies the line and parts name and value in the copy. What has no colon is no header: as libcurl and browsers do. */
+static int take_line(resha_http_sink *sink, const char *text, size_t size)
+{
+        resha_response *r = sink->response;
+        const char *colon = memchr(text, ':', size);
+        if (!colon || colon == text)
+                return 0;
+        int rc = reserve_line(r);
+        if (rc >= 0)
+                rc = reserve_head(r, size + 1);
+        if (rc < 0)
+                return rc;
+        char *name = r->head + r->head_size, *name_end = name + (colon - text), *value = name_end + 1,
+             *end = name + size;
+        memcpy(name, text, size);
+        *end = 0;
+        while (name_end > name && is_blank(name_end[-1]))
+                name_end--;
+        *name_end = 0;
+        while (is_blank(*value))
+                value++;
+        r->lines[r->line_count++] = (struct rs_http_line){ (uint32_t)(name - r->head), (uint32_t)(value - r->head) };
+        r->head_size += size + 1;
+        return notice(sink, name, (size_t)(name_end - name), value);
 }
 
 int resha_http_sink_header(resha_http_sink *sink, const char *line, size_t size)
@@ -185,27 +195,19 @@ int resha_http_sink_header(resha_http_sink *sink, const char *line, size_t size)
                 return refuse(sink, RESHA_HTTP_EHEADERS_TOO_LARGE, "");
         if (sink->response->status == 0)
                 return refuse(sink, RESHA_HTTP_EPROTOCOL, "a header precedes the status line");
-        if (sink->in_body || size == 0)
+        if (sink->in_body)
                 return 0; /* a trailer: counted, not kept */
-        if (memchr(line, 0, size))
-                return refuse(sink, RESHA_HTTP_EPROTOCOL, "a header holds a zero byte");
-        const char *end = line + size, *value;
-        while (end > line && is_blank(end[-1]))
-                end--;
-        if (is_blank(*line)) {
-                while (line < end && is_blank(*line))
-                        line++;
-                return continue_line(sink, line, (size_t)(end - line));
+        while (size > 0 && is_blank(line[size - 1]))
+                size--;
+        if (size == 0)
+                return 0;
+        if (!is_blank(*line))
+                return take_line(sink, line, size);
+        while (is_blank(*line)) {
+                line++;
+                size--;
         }
-        const char *colon = memchr(line, ':', (size_t)(end - line));
-        if (!colon || colon == line)
-                return 0; /* not a header: as libcurl and browsers do */
-        const char *name_end = colon;
-        while (name_end > line && is_blank(name_end[-1]))
-                name_end--;
-        for (value = colon + 1; value < end && is_blank(*value); value++)
-                ;
-        return take_line(sink, line, (size_t)(name_end - line), value, (size_t)(end - value));
+        return continue_line(sink, line, size);
 }
 
 /* ---- the body ---------------------------------------------------------------------------------------------------- */
@@ -242,7 +244,7 @@ static int begin_body(resha_http_sink *sink)
         if (sink->response->status == 0)
                 return refuse(sink, RESHA_HTTP_EPROTOCOL, "a body precedes the status line");
         sink->in_body = true;
-        if (!sink->keep_coding)
+        if (sink->coded && !sink->keep_coding)
                 rc = choose_codings(sink);
         if (rc < 0 || sink->decoder)
                 return rc;

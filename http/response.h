@@ -8,7 +8,8 @@
 
 #include <resha/http.h>
 
-enum { RS_HTTP_REASON_MAX = 120, RS_HTTP_HEAD_INLINE = 1024, RS_HTTP_LINES_INLINE = 24 };
+/* The rooms are such that the whole is below the size (1,032 bytes) up to which glibc keeps blocks at hand. */
+enum { RS_HTTP_REASON_MAX = 120, RS_HTTP_HEAD_INLINE = 640, RS_HTTP_LINES_INLINE = 16 };
 
 /* Where a header's name and value are in the head. */
 struct rs_http_line {
@@ -46,6 +47,7 @@ struct resha_http_sink {
         uint64_t length;   /* Content-Length, if has_length */
         bool has_length;
         bool chunked; /* Transfer-Encoding is there: it counts, the length does not */
+        bool coded;   /* there is a Content-Encoding */
         bool in_body; /* no more headers: what comes is a trailer */
         char reason[RS_HTTP_REASON_MAX];
 };

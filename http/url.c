@@ -174,25 +174,44 @@ static int parse_host(struct span text, rs_http_url *u, const char **ret_why)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-static int check_bytes(const char *text, size_t size, size_t *ret_high, const char **ret_why)
+/* The length up to the end or a fragment; how many bytes are above 127. */
+static int check_bytes(const char *text, size_t *ret_size, size_t *ret_high, const char **ret_why)
 {
         size_t high = 0;
-        for (size_t i = 0; i < size; i++) {
-                unsigned char c = (unsigned char)text[i];
-                if (c == ' ')
-                        return refuse("it holds a blank: write %20", ret_why);
-                if (c < 0x20 || c == 0x7f)
-                        return refuse("it holds a control byte", ret_why);
-                high += c >= 0x80;
+        const unsigned char *p = (const unsigned char *)text;
+        for (; *p != '#'; p++) {
+                if ((unsigned char)(*p - 0x21) < 0x7f - 0x21)
+                        continue; /* most bytes */
+                if (*p == 0)
+                        break;
+                if (*p <= 0x20 || *p == 0x7f)
+                        return refuse(*p == ' ' ? "it holds a blank: write %20" : "it holds a control byte", ret_why);
+                high++;
         }
+        *ret_size = (size_t)((const char *)p - text);
         *ret_high = high;
         return 0;
+}
+
+static char *append_escaped(char *out, struct span text)
+{
+        static const char digits[] = "0123456789ABCDEF";
+        for (size_t i = 0; i < text.n; i++) {
+                unsigned char c = (unsigned char)text.p[i];
+                if (c >= 0x80) {
+                        *out++ = '%';
+                        *out++ = digits[c >> 4];
+                        *out++ = digits[c & 15];
+                } else {
+                        *out++ = (char)c;
+                }
+        }
+        return out;
 }
 
 /* scheme://authority/path without user information, high bytes as %XX; a missing path becomes "/". */
 static char *compose(const rs_http_url *u, struct span host, struct span path, size_t high)
 {
-        static const char digits[] = "0123456789ABCDEF";
         size_t scheme = u->https ? 8 : 7;
         char *text = resha_malloc(scheme + host.n + path.n + 2 * high + 2), *q = text;
         if (!text)
@@ -202,16 +221,10 @@ static char *compose(const rs_http_url *u, struct span host, struct span path, s
         q += scheme + host.n;
         if (path.n == 0 || path.p[0] != '/')
                 *q++ = '/';
-        for (size_t i = 0; i < path.n; i++) {
-                unsigned char c = (unsigned char)path.p[i];
-                if (c >= 0x80) {
-                        *q++ = '%';
-                        *q++ = digits[c >> 4];
-                        *q++ = digits[c & 15];
-                } else {
-                        *q++ = (char)c;
-                }
-        }
+        if (high > 0)
+                q = append_escaped(q, path);
+        else
+                q = (char *)memcpy(q, path.p, path.n) + path.n;
         *q = 0;
         return text;
 }
@@ -236,29 +249,27 @@ static int parse_authority(struct span authority, struct span path, size_t high,
 
 int rs_http_url_parse(const char *text, rs_http_url *ret_url, const char **ret_why)
 {
-        rs_http_url u = { .https = false };
-        size_t scheme, high = 0;
+        size_t scheme, size = 0, high = 0;
+        rs_http_url *u = ret_url; /* on failure nothing in it is owned */
 
+        u->text = u->authorization = NULL;
         if (strncasecmp(text, "http://", 7) == 0)
                 scheme = 7;
         else if (strncasecmp(text, "https://", 8) == 0)
                 scheme = 8;
         else
                 return refuse("it does not start with http:// or https://", ret_why);
-        u.https = scheme == 8;
-        size_t size = strcspn(text, "#");
-        if (size > RS_HTTP_URL_MAX)
-                return refuse("it is longer than 65535 bytes", ret_why);
-        int rc = check_bytes(text, size, &high, ret_why);
+        u->https = scheme == 8;
+        int rc = check_bytes(text, &size, &high, ret_why);
         if (rc < 0)
                 return rc;
+        if (size > RS_HTTP_URL_MAX)
+                return refuse("it is longer than 65535 bytes", ret_why);
         struct span authority = { text + scheme, strcspn(text + scheme, "/?#") };
         struct span path = { authority.p + authority.n, size - scheme - authority.n };
-        rc = parse_authority(authority, path, high, &u, ret_why);
+        rc = parse_authority(authority, path, high, u, ret_why);
         if (rc < 0)
-                rs_http_url_done(&u);
-        else
-                *ret_url = u;
+                rs_http_url_done(u);
         return rc;
 }
 
