@@ -84,7 +84,8 @@ RESHA_API RESHA_MUST int resha_accept(resha_listener *l, resha_stream **ret_stre
 /* No more connections: resha_accept() gives 0. Idempotent. [loop] */
 RESHA_API void resha_listener_shutdown(resha_listener *l);
 
-/* Stops listening. NULL is fine. [task] not a cancellation point */
+/* Shuts it down and releases it; a server that accepts here drains and returns. NULL is fine. [task] not a cancellation
+ * point */
 RESHA_API void resha_listener_close(resha_listener *l);
 RESHA_API void resha_listener_closep(resha_listener **l);
 

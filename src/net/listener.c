@@ -43,8 +43,9 @@ void resha_listener_shutdown(resha_listener *n)
                 rs_operation_abort(n->loop, n->op, -ESHUTDOWN);
         else
                 close_file(n);
-        if (n->changed)
-                resha_event_set(n->changed);
+        if (n->server)
+                rs_server_shut(n->server);
+        n->server = NULL;
 }
 
 void resha_listener_close(resha_listener *n)

@@ -25,7 +25,7 @@ enum {
 };
 
 struct rs_server {
-        resha_listener *listener;
+        resha_listener *listener; /* NULL once it is shut down: then it may be gone before the server is */
         int (*fn)(resha_stream *stream, void *arg);
         void *arg;
         resha_group *handlers;
@@ -77,7 +77,7 @@ static int wait_for_room(struct rs_server *v)
 {
         int rc = 0;
 
-        while (rc == 0 && v->live >= v->most && !v->listener->shut) {
+        while (rc == 0 && v->live >= v->most && v->listener) {
                 resha_event_clear(&v->changed);
                 rc = resha_event_wait(&v->changed);
         }
@@ -114,7 +114,7 @@ static int accept_all(void *arg)
                 int rc = wait_for_room(v);
                 if (rc < 0)
                         return rc;
-                rc = resha_accept(v->listener, &s);
+                rc = v->listener ? resha_accept(v->listener, &s) : 0;
                 if (rc == 0)
                         return 0;
                 if (rc > 0) {
@@ -126,6 +126,12 @@ static int accept_all(void *arg)
                 if (rc < 0)
                         return rc;
         }
+}
+
+void rs_server_shut(struct rs_server *v)
+{
+        v->listener = NULL;
+        resha_event_set(&v->changed);
 }
 
 static int serve_shielded(struct rs_server *v, resha_task *acceptor, resha_duration grace)
@@ -160,15 +166,18 @@ int resha_serve(resha_listener *n, int (*fn)(resha_stream *stream, void *arg), v
                 return rc;
         if (!rs_reserved_zero(o->_reserved))
                 return -EINVAL;
-        if (n->loop != l || n->changed)
-                return resha_fail_at(n->changed ? -EBUSY : -EPERM, NULL, "the listener is not free to serve here");
+        if (n->loop != l || n->server)
+                return resha_fail_at(n->server ? -EBUSY : -EPERM, NULL, "the listener is not free to serve here");
         v.most = o->max_connections ? o->max_connections : CONNECTIONS_DEFAULT;
-        n->changed = &v.changed;
+        if (n->shut)
+                return rs_complete(l, 0);
+        n->server = &v;
         resha_group_begin(&front, NULL);
         rc = resha_spawn_opt(&front, accept_all, &v, &(resha_spawn_opts){ .task = &acceptor, .name = "accept" });
         if (rc == 0)
                 rc = serve_shielded(&v, &acceptor, o->grace);
         rc = resha_group_end(&front, rc);
-        n->changed = NULL;
+        if (v.listener)
+                v.listener->server = NULL;
         return rc;
 }

@@ -27,6 +27,9 @@ struct resha_stream {
 /* Waits until no task is inside a call of s. For an implementation that has just ended their waits. */
 void rs_stream_wait_idle(resha_stream *s);
 
+/* The listener of v is shut down, and may be freed. */
+void rs_server_shut(struct rs_server *v);
+
 /* A TCP stream: the stream is first, and the implementation is the rest. */
 struct rs_tcp {
         resha_stream stream;
@@ -42,7 +45,7 @@ struct resha_listener {
         struct rs_file *file; /* NULL: shut down, and nobody is inside resha_accept() */
         struct rs_op *op;     /* of the task inside */
         struct rs_wait *closer;
-        resha_event *changed; /* of the server that accepts here; set at shutdown */
+        struct rs_server *server; /* that accepts here, told at shutdown; then no more of it */
         resha_addr addr;
         bool accepting; /* a task is inside */
         bool shut, closing;

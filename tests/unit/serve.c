@@ -276,6 +276,22 @@ TASK(a_shutdown_lets_handlers_end_within_the_grace)
         return 0;
 }
 
+TASK(a_close_shuts_the_server_down_also_while_it_is_full)
+{
+        struct world w = { .handler = slow, .opts = { .max_connections = 3, .grace = RESHA_S(5) } };
+        RESHA_GROUP(g);
+        RESHA_GROUP(clients);
+
+        ASSERT_OK(begin_three(&w, &g, &clients));
+        resha_listener_closep(&w.listener); /* freed while the handlers go on */
+        ASSERT_OK(resha_group_end(&clients, 0));
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(w.result, 0);
+        ASSERT_EQ(w.served, 3);
+        ASSERT_EQ(w.cancelled, 0);
+        return 0;
+}
+
 TASK(handlers_that_outlast_the_grace_are_cancelled)
 {
         struct world w = { .handler = slow, .opts = { .grace = RESHA_MS(5) } };
