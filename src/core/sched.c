@@ -80,8 +80,12 @@ static inline struct rs_task *take_next(struct rs_loop *l)
 }
 
 #ifdef RS_TSAN
-/* It returns on another fiber than the one it was called on. */
+/* It returns on another fiber than the one it was called on. clang's no_sanitize still tells of its entry and exit. */
+#if defined(__has_attribute) && __has_attribute(disable_sanitizer_instrumentation)
+#define RS_NO_TSAN __attribute__((disable_sanitizer_instrumentation))
+#else
 #define RS_NO_TSAN __attribute__((no_sanitize("thread")))
+#endif
 #else
 #define RS_NO_TSAN
 #endif

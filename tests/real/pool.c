@@ -439,3 +439,21 @@ TEST(a_stuck_job_does_not_keep_the_run_from_ending)
         ASSERT_TRUE(WIFEXITED(c.status));
         ASSERT_EQ(WEXITSTATUS(c.status), 42);
 }
+
+/* ---- stacks that go from task to task, which ThreadSanitizer must be told of ---- */
+
+static int yields_or_not(void *arg)
+{
+        return *(int *)arg % 2 ? resha_yield() : 0;
+}
+
+TASK(tasks_end_on_each_others_stacks)
+{
+        int items[50];
+
+        for (int i = 0; i < 50; i++)
+                items[i] = i;
+        for (int round = 0; round < 20; round++)
+                ASSERT_OK(resha_gather(yields_or_not, items, 50, sizeof items[0], NULL));
+        return 0;
+}
