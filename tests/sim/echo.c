@@ -178,7 +178,7 @@ static void bad_net_check(void *state, int rc, const struct trial *t)
 static void bad_net_plan(struct rs_sim_plan *plan)
 {
         plan->per_mille[RS_FAULT_RESET] = 20;
-        plan->per_mille[RS_FAULT_REFUSED] = 200;
+        plan->per_mille[RS_FAULT_REFUSED] = 300;
         plan->per_mille[RS_FAULT_ACCEPT] = 200;
 }
 

@@ -219,7 +219,7 @@ static bool one_trial(const char *text, struct trial *t)
 
 void trial_seeds(const struct scenario *s, uint64_t n)
 {
-        const char *one = getenv("SIM_TRIAL"), *factor = getenv("SIM_SEEDS_FACTOR");
+        const char *one = getenv("SIM_TRIAL"), *percent = getenv("SIM_SEEDS_PERCENT");
         void *state = resha_malloc(s->size);
         struct trial t;
 
@@ -228,7 +228,8 @@ void trial_seeds(const struct scenario *s, uint64_t n)
                 ASSERT_TRUE(one_trial(one, &t));
                 run_new(s, &t, state);
         }
-        n *= factor ? strtoull(factor, NULL, 10) : 1;
+        if (percent)
+                n = (n * strtoull(percent, NULL, 10) + 99) / 100;
         for (uint64_t seed = 0; !one && seed < n; seed++)
                 all_of_seed(s, seed, state);
         test_context("");

@@ -53,7 +53,7 @@ static inline bool trial_quiet(const struct trial *t)
         return !t->cancelled && !t->alloc_failed && !t->operation_failed;
 }
 
-/* All trials of the seeds 0 .. n-1; n is multiplied by $SIM_SEEDS_FACTOR. */
+/* All trials of the seeds 0 .. n-1; of $SIM_SEEDS_PERCENT of them, if set, more than 100 too. */
 void trial_seeds(const struct scenario *s, uint64_t n);
 
 /* How often the worlds of this test's trials had that fault so far. */
