@@ -30,6 +30,7 @@ enum {
         REAL_SLICE_MS = 10,
         POLL_CHUNK = 64,
         NS_PER_MS = 1000000,
+        ROUND_NS = 100000,
 };
 
 static const int64_t SIM_START = INT64_C(1000) * 1000 * NS_PER_MS; /* 1000 s: not 0, which reads like "never set" */
@@ -82,11 +83,14 @@ bool sim_fires(struct sim *s, enum rs_fault_kind kind)
         return true;
 }
 
+/* Half of them end at a round instant, so that things happen at the same time as others, and as timeouts. */
 int64_t sim_delay(struct sim *s, enum rs_fault_kind kind)
 {
         if (s->plan.latency_max <= 0 || !sim_fires(s, kind))
                 return 0;
-        return 1 + (int64_t)sim_roll(s, (uint64_t)s->plan.latency_max);
+        int64_t d = 1 + (int64_t)sim_roll(s, (uint64_t)s->plan.latency_max);
+        int64_t over = (s->now + d) % ROUND_NS;
+        return d > over && sim_roll(s, 2) ? d - over : d;
 }
 
 bool sim_nth(struct sim *s)

@@ -7,6 +7,7 @@
 #include "core/core.h"
 
 static const uint64_t DELAY_MAX_NS = 1000000;
+static const int64_t ROUND_NS = 100000;
 
 struct delay {
         struct rs_wait wait;
@@ -31,8 +32,11 @@ int rs_delay(struct rs_loop *l, const char *what)
         if (!l->shuffle) {
                 rs_yield(l);
         } else {
-                uint64_t ns = l->backend->ops->random(l->backend) % DELAY_MAX_NS;
-                rs_timer_set(l, &d.timer, rs_time_add(rs_now(l), (int64_t)ns));
+                uint64_t luck = l->backend->ops->random(l->backend);
+                int64_t end = rs_time_add(rs_now(l), (int64_t)(luck % DELAY_MAX_NS));
+                if (luck >> 63)
+                        end -= end % ROUND_NS; /* a round instant, as timeouts end at: things happen at the same time */
+                rs_timer_set(l, &d.timer, end);
                 int rc = (int)rs_wait(l, &d.wait);
                 if (rc < 0)
                         return rc;

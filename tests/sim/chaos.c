@@ -140,10 +140,10 @@ static int child(void *arg)
 
 static int in_group(int depth)
 {
-        RESHA_GROUP(g);
-        resha_task handle = { 0 };
+        resha_task handle = { 0 }; /* before the group, as all that its children use */
         int rc = 0, below = depth - 1;
         bool ended = false; /* cancelled by itself: only its end makes a success of that */
+        RESHA_GROUP(g);
 
         resha_group_begin(
                 &g, &(resha_group_opts){ .limit = roll(3), .keep_going = roll(2) == 0, .background = roll(4) == 0 });

@@ -185,6 +185,8 @@ static void all_of_seed(const struct scenario *s, uint64_t seed, void *state)
         run_new(s, &t, state);
         if (!s->plan)
                 ASSERT_TRUE(trial_quiet(&t));
+        if (s->quiet)
+                return;
         uint64_t checkpoints = t.checkpoints, operations = t.operations;
         for (uint64_t k = 1; k <= checkpoints; k++)
                 for (unsigned v = 0; v < VICTIMS; v++)

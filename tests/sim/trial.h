@@ -41,6 +41,7 @@ struct scenario {
         resha_fn *fn; /* the main task; its argument is the state */
         /* Its promises, after the run; rc is the result. Codes of what went wrong have been checked. */
         void (*check)(void *state, int rc, const struct trial *t);
+        bool quiet;   /* nothing is done to it: only the luck of the seeds */
         int may_fail; /* a code that it may end with by itself, or 0 */
         bool network; /* a task that is cancelled alone may break connections of others */
         /* More faults than the world has by itself, or NULL; then fn may fail with network errors. */
