@@ -18,7 +18,8 @@ typedef struct resha_addr {
 /* A literal, as "127.0.0.1", "::1", "fe80::1%eth0", with a port number. No names. 0 or -EINVAL. [any-thread] */
 RESHA_API int resha_addr_parse(const char *literal, uint16_t port, resha_addr *ret_addr);
 
-/* "127.0.0.1:80", "[::1]:80". Cut if `size` is too small; size 0 writes nothing. Result: buf. [any-thread] */
+/* "127.0.0.1:80", "[::1]:80", a path, "none". Cut if `size` is too small; size 0 writes nothing. Result: buf.
+ * [any-thread] */
 RESHA_API const char *resha_addr_format(const resha_addr *a, char *buf, size_t size);
 
 /* Port in host order, 0 if there is none. [any-thread] */
@@ -35,7 +36,8 @@ RESHA_API const struct sockaddr *resha_addr_sockaddr(const resha_addr *a, size_t
  * them; *ret_n at least 1. `port` is a number or a service name; NULL: 0. Look-ups run on threads of the process, at
  * most 4 at once; equal ones that run at the same time are one. A cancelled caller leaves at once: the look-up owns
  * copies of its arguments and its result is dropped. 0; -ENOENT no such name, -EAGAIN the name server does not answer
- * for now, -EINVAL bad service, -EMSGSIZE name over 253 bytes, -ECANCELED, -ENOMEM. [task] cancellation point */
+ * for now, -EINVAL bad service or empty name, -EMSGSIZE name over 253 bytes, -ECANCELED, -ENOMEM. [task] cancellation
+ * point */
 RESHA_API RESHA_MUST int resha_resolve(const char *host, const char *port, resha_addr *ret_addrs, size_t max,
                                        size_t *ret_n);
 

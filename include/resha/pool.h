@@ -23,16 +23,17 @@ typedef struct resha_pool_opts {
  * -EINVAL, -ENOMEM, -EPERM. [loop] */
 RESHA_API int resha_pool_new(const resha_pool_opts *opts, resha_pool **ret_pool);
 
-/* Waits for running jobs (jobs in the queue were owned by tasks, so there are none), ends and joins the threads. NULL
- * is fine. [task] not a cancellation point */
+/* Waits for the jobs of other tasks, ends and joins the threads. Tasks that call resha_pool_run() meanwhile, or wait
+ * there for room in the queue, get -EBADF. NULL is fine. [task] not a cancellation point */
 RESHA_API void resha_pool_free(resha_pool *p);
 RESHA_API void resha_pool_freep(resha_pool **p);
 
 /* fn(arg) on a thread of the pool (NULL: the loop's default pool). Result: fn's, with its error record. On cancel: a
  * job that has not started never runs: -ECANCELED; a running one is waited for (arg may be on the caller's stack), and
  * its result is the result; `interrupt`, if given, is called once, on the loop's thread, to make it end sooner.
- * resha_fail() works in fn; other [task] calls give -EPERM. -EAGAIN if no thread can be started. [task] cancellation
- * point until the job has started */
+ * resha_fail() works in fn; other [task] calls give -EPERM (in the simulated world, where the job runs in a no-suspend
+ * region of its task, -EDEADLK). -EAGAIN if no thread can be started. [task] cancellation point until the job has
+ * started */
 typedef struct resha_job_opts {
         void (*interrupt)(void *arg); /* asks a running job to end; thread-safe; never blocks [NULL] */
         uint64_t _reserved[4];

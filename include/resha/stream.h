@@ -31,7 +31,8 @@ typedef struct resha_stream_ops {
         uint64_t _reserved[4];
 } resha_stream_ops;
 
-/* A stream on ops and impl, which it owns from now on. 0 or -ENOMEM (impl is still the caller's). [loop] */
+/* A stream on ops (static) and impl, which it owns from now on. 0; -ENOMEM, -EINVAL for reserved words, -EPERM: impl is
+ * still the caller's. [loop] */
 RESHA_API int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret_stream);
 
 /* Connects to one address. 0; -ECONNREFUSED, -ETIMEDOUT, -ENETUNREACH, ..., -ECANCELED. [task] cancellation point */
@@ -46,19 +47,20 @@ RESHA_API RESHA_MUST int resha_tcp_connect(const char *host, uint16_t port, resh
 RESHA_API RESHA_MUST ssize_t resha_read(resha_stream *s, void *buf, size_t size);
 
 /* Reads exactly size bytes. size; fewer, if the end came before; negative: failed, the bytes stay in the stream.
- * Bytes that cannot be kept aside without allocating are limited to 64 KiB. [task] cancellation point */
+ * Should there be no memory to keep them, they are lost, and every later read says so with -ENOMEM. [task] cancellation
+ * point */
 RESHA_API RESHA_MUST ssize_t resha_read_exactly(resha_stream *s, void *buf, size_t size);
 
 /* Reads a line, its "\n" included, into buf and ends it with a 0. Bytes without the 0; the last line may lack its "\n";
- * 0 at the end. -EMSGSIZE if the line does not fit in size - 1 bytes: it stays in the stream. size in 2..65536. [task]
- * cancellation point */
+ * 0 at the end. -EMSGSIZE if the line does not fit in size - 1 bytes: it stays in the stream. size in 2..65536, else
+ * -EINVAL. [task] cancellation point */
 RESHA_API RESHA_MUST ssize_t resha_read_line(resha_stream *s, char *buf, size_t size);
 
 /* Writes all. 0 or negative; *ret_written (may be NULL) is how much was taken, also on failure. [task] cancellation
  * point */
 RESHA_API RESHA_MUST int resha_write_all(resha_stream *s, const void *data, size_t size, size_t *ret_written);
 
-/* No more writes; the peer reads the end after what was sent. 0 or negative. [task] never suspends */
+/* No more writes; the peer reads the end after what was sent. 0 or negative. [loop] */
 RESHA_API int resha_stream_shutdown(resha_stream *s);
 
 /* This end's address, or the peer's. 0, -EOPNOTSUPP, -ENOTCONN. [loop] */
@@ -69,19 +71,19 @@ RESHA_API int resha_stream_addr(resha_stream *s, bool peer, resha_addr *ret_addr
 RESHA_API void resha_stream_close(resha_stream *s);
 RESHA_API void resha_stream_closep(resha_stream **s);
 
-/* Listens on a literal address or name ("" or NULL: all) and port (0: any free one). SO_REUSEADDR is set; backlog 1024
- * (the kernel may cut it). 0; -EADDRINUSE, -EACCES, -EADDRNOTAVAIL, -ENOENT. A name may wait for its look-up. [task]
- * cancellation point */
+/* Listens on a literal address or name ("" or NULL: all) and port (0: any free one). SO_REUSEADDR is set; backlog
+ * 1024 (the kernel may cut it). A name may wait for its look-up, and is listened on at the first of its addresses
+ * that allows it. 0; -EADDRINUSE, -EACCES, -EADDRNOTAVAIL, -ENOENT. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_tcp_listen(const char *host, uint16_t port, resha_listener **ret_listener);
 
 /* Where it listens: with the real port. [loop] */
 RESHA_API int resha_listener_addr(resha_listener *l, resha_addr *ret_addr);
 
 /* The next connection. 1; 0 once the listener is shut down; -ECANCELED (no connection is lost), -EMFILE, -ENFILE,
- * -ENOMEM: try later. [task] cancellation point */
+ * -ENOMEM: try later; -EBUSY while another task accepts. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_accept(resha_listener *l, resha_stream **ret_stream);
 
-/* No more connections: resha_accept() gives 0. Idempotent. [loop] */
+/* No more connections: resha_accept() gives 0, clients are refused. Idempotent. [loop] */
 RESHA_API void resha_listener_shutdown(resha_listener *l);
 
 /* Shuts it down and releases it; a server that accepts here drains and returns. NULL is fine. [task] not a cancellation
@@ -97,8 +99,9 @@ typedef struct resha_serve_opts {
 } resha_serve_opts;
 
 /* Accepts connections and runs fn(stream, arg) in a task for each; the stream is closed when fn returns. A handler's
- * failure ends that connection only. When descriptors run out it waits a little and goes on. Returns when the listener
- * is shut down (0) or it is cancelled (-ECANCELED), after drain and join. [task] cancellation point */
+ * failure ends that connection only, and is reported to nobody. When descriptors, memory or stacks run out it waits a
+ * little and goes on; no connection is lost. Returns when the listener is shut down (0) or it is cancelled
+ * (-ECANCELED), after drain and join; -EBUSY if the listener is served already. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_serve(resha_listener *l, int (*fn)(resha_stream *stream, void *arg), void *arg,
                                      const resha_serve_opts *opts);
 

@@ -280,6 +280,8 @@ int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
 
         if (!l)
                 return -EPERM;
+        if (!rs_reserved_zero(ops->_reserved))
+                return -EINVAL;
         resha_stream *s = resha_calloc(1, sizeof *s);
         if (!s)
                 return -ENOMEM;
