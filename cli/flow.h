@@ -16,8 +16,8 @@ enum {
         FLOW_CHUNK = 64,          /* jobs taken from the plan, and looked up, at a time */
         FLOW_START = 8,           /* requests in flight at the start */
         FLOW_WAITING_MAX = 1024,  /* jobs in the waiting room before the feeder holds back */
-        FLOW_GATHER = 64,         /* results that the writer waits for ... */
-        FLOW_GATHER_MS = 20,      /* ... for at most so long */
+        FLOW_GATHER = 256,        /* results that the writer waits for ... */
+        FLOW_GATHER_MS = 50,      /* ... for at most so long */
         FLOW_BYTES_MAX = 8 << 20, /* of bodies that wait for the writer */
 };
 

@@ -11,7 +11,7 @@
 #include "derive.h"
 #include "job.h"
 
-enum { STORE_VERSION = 1, STORE_BATCH = 256 };
+enum { STORE_VERSION = 1, STORE_BATCH = 512 };
 
 /* Counts of a run, as they stand after what is saved. */
 struct counts {
