@@ -339,9 +339,12 @@ int resha_response_status(const resha_response *r)
 
 const char *resha_response_header(const resha_response *r, const char *name)
 {
-        for (size_t i = 0; i < r->line_count; i++)
-                if (strcasecmp(r->head + r->lines[i].name, name) == 0)
+        for (size_t i = 0; i < r->line_count; i++) {
+                const char *line = r->head + r->lines[i].name;
+                bool maybe = ((line[0] ^ name[0]) & ~0x20) == 0; /* most are another name, and seen to be here */
+                if (maybe && strcasecmp(line, name) == 0)
                         return r->head + r->lines[i].value;
+        }
         return NULL;
 }
 
