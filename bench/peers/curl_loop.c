@@ -110,8 +110,8 @@ static void set_options(struct slot *s)
         curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, 15L);
         curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
         curl_easy_setopt(e, CURLOPT_PROXY, "");
-        curl_easy_setopt(e, CURLOPT_USERAGENT, "peer/1");
-        curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, "gzip, br");
+        curl_easy_setopt(e, CURLOPT_USERAGENT, "plain/0.1.0");
+        curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, "gzip, deflate, br");
         curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
         curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)TOTAL_MS);
         curl_easy_setopt(e, CURLOPT_ERRORBUFFER, s->error);
