@@ -24,7 +24,7 @@ http {{
     types {{ application/json json; }}
     access_log off;
     keepalive_requests 1000000;
-    sendfile on;
+    sendfile off; # head and body in one segment
     open_file_cache max=20000;
     client_body_temp_path {folder}/body;
     proxy_temp_path {folder}/proxy;
