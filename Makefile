@@ -45,7 +45,7 @@ check:
 bench:
 	@tools/setup bench
 	@$(MAKE) --no-print-directory build
-	@bench/run $(BUILD)
+	@bench/run -C $(BUILD) all
 
 fuzz:
 	@tools/setup check
