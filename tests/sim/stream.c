@@ -80,9 +80,11 @@ static int insist(struct talk *s, resha_fn *fn, struct piece *p)
                 if (rc != -ETIME)
                         return rc;
                 s->late++;
-                p->data += p->written;
-                p->size -= p->written;
-                p->written = 0;
+                if (p->written) {
+                        p->data += p->written;
+                        p->size -= p->written;
+                        p->written = 0;
+                }
         }
 }
 
