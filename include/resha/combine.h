@@ -50,8 +50,9 @@ typedef struct resha_retry_opts {
         bool no_jitter;         /* exactly min(max, base * 2^(k-1)) instead [false: full jitter] */
         resha_duration attempt; /* time for one attempt; then it counts as failed with -ETIME [0: no limit] */
         resha_duration total;   /* for all attempts and back-offs; then -ETIME [0: no limit] */
-        /* whether this failure may pass [NULL: -EAGAIN, -ETIME, -ETIMEDOUT, -ECONNREFUSED, -ECONNRESET, -EPIPE,
-         * -ENETUNREACH, -EHOSTUNREACH, timeouts of http] */
+        /* whether this failure may pass [NULL: -EAGAIN, -ETIME, -ETIMEDOUT, -ECONNREFUSED, -ECONNRESET,
+         * -ECONNABORTED, -EPIPE, -ENETUNREACH, -EHOSTUNREACH, http's timeouts (but of the pool) and truncated
+         * bodies] */
         bool (*again)(int rc, void *arg);
         resha_duration (*delay)(unsigned attempt, int rc, void *arg); /* back-off of your own, as Retry-After [NULL] */
         unsigned *ret_attempts;                                       /* attempts made [NULL]; written always */

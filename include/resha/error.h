@@ -60,8 +60,8 @@ typedef struct resha_error {
 RESHA_API int resha_fail_at(int code, const char *site, const char *format, ...) RESHA_PRINTF(3, 4);
 
 /* The record of `rc`: never NULL. Where the current task has none for that code, a record whose text is
- * resha_strerror(rc). Valid until the task fails again, calls resha_error_of() again, or ends; copy the struct to keep
- * it. rc >= 0: code 0, text "". [any-thread] */
+ * resha_strerror(rc). Valid until the task waits, fails again, calls resha_error_of() again, or ends; copy the struct
+ * to keep it. rc >= 0: code 0, text "". [any-thread] */
 RESHA_API const resha_error *resha_error_of(int rc);
 
 /* The text for a code, without a record: "Connection refused", "deadline passed", ... Static, never NULL.

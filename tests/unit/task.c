@@ -135,7 +135,7 @@ TASK(semantics_36_all_waiters_get_the_same_status)
 
 TASK(semantics_69_cancelling_a_waiter_leaves_the_task_and_the_others)
 {
-        struct job j = JOB("a", 5, .result = 42);
+        struct job j = JOB("a", 100, .result = 42);
         resha_task first = { 0 };
 
         RESHA_GROUP(g);
