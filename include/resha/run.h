@@ -20,7 +20,6 @@ enum resha_report_kind {
         /* the run is over but this task or job cannot be ended: its memory is leaked on purpose */
         RESHA_REPORT_STUCK,
         RESHA_REPORT_DEADLOCK, /* all tasks wait and nothing can wake them */
-        RESHA_REPORT_DROPPED,  /* items of a queue were dropped */
         RESHA_REPORT_FALLBACK, /* a backend or kernel feature is missing and another way is taken */
 };
 

@@ -98,7 +98,8 @@ typedef struct resha_serve_opts {
         uint64_t _reserved[4];
 } resha_serve_opts;
 
-/* Accepts connections and runs fn(stream, arg) in a task for each; the stream is closed when fn returns. A handler's
+/* Accepts connections and runs fn(stream, arg) in a task for each; the stream is closed when fn returns (fn must not
+ * close it). A handler's
  * failure ends that connection only, and is reported to nobody. When descriptors, memory or stacks run out it waits a
  * little and goes on; no connection is lost. Returns when the listener is shut down (0) or it is cancelled
  * (-ECANCELED), after drain and join; -EBUSY if the listener is served already. [task] cancellation point */

@@ -84,7 +84,7 @@ int resha_gather_at(resha_fn *fn, void *items, size_t n, size_t size, const resh
         gather.failed += n - i;
         if (o->ret_failed)
                 *o->ret_failed = gather.failed;
-        if (!o->keep_going || rc >= 0 || i < n)
+        if (!o->keep_going || rc >= 0 || i < n || !g->limit) /* no limit: it was never opened */
                 return rc;
         return (rc == -ECANCELED || g->cancelled) && resha_cancelled() ? -ECANCELED : 0;
 }

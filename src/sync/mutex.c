@@ -5,8 +5,10 @@
 #include "core/core.h"
 
 struct mutex {
-        struct rs_task *owner;
+        struct rs_task *owner;  /* NULL: free */
         struct rs_list waiters; /* of rs_wait.node */
+        /* tells the owner from a later task in the same place, should it end without unlocking */
+        uint32_t owner_id;
 };
 
 _Static_assert(sizeof(struct mutex) <= sizeof(resha_mutex), "resha_mutex is too small");
@@ -14,6 +16,17 @@ _Static_assert(sizeof(struct mutex) <= sizeof(resha_mutex), "resha_mutex is too 
 static struct mutex *mutex_of(resha_mutex *m)
 {
         return (struct mutex *)(void *)m;
+}
+
+static bool held_by(const struct mutex *m, const struct rs_task *t)
+{
+        return m->owner == t && m->owner_id == t->id;
+}
+
+static void give_to(struct mutex *m, struct rs_task *t)
+{
+        m->owner = t;
+        m->owner_id = t->id;
 }
 
 static void mutex_cancel(struct rs_wait *w)
@@ -31,10 +44,10 @@ int resha_mutex_lock(resha_mutex *mutex)
         if (RS_UNLIKELY(rc < 0))
                 return rc;
         if (RS_LIKELY(!m->owner)) {
-                m->owner = l->current;
+                give_to(m, l->current);
                 return rs_complete(l, 0);
         }
-        if (m->owner == l->current)
+        if (held_by(m, l->current))
                 return resha_fail_at(-EDEADLK, NULL, "this task holds the mutex already");
         struct rs_wait w = { .cancel = mutex_cancel, .what = "mutex", .object = m };
         rs_list_push(&m->waiters, &w.node);
@@ -49,8 +62,8 @@ int resha_mutex_try_lock(resha_mutex *mutex)
         if (!l || !l->current)
                 return -EPERM;
         if (m->owner)
-                return m->owner == l->current ? -EDEADLK : -EAGAIN;
-        m->owner = l->current;
+                return held_by(m, l->current) ? -EDEADLK : -EAGAIN;
+        give_to(m, l->current);
         return 0;
 }
 
@@ -59,13 +72,13 @@ int resha_mutex_unlock(resha_mutex *mutex)
         struct mutex *m = mutex_of(mutex);
         struct rs_loop *l = rs_loop_current;
 
-        if (RS_UNLIKELY(!l || !l->current || m->owner != l->current))
+        if (RS_UNLIKELY(!l || !l->current || !held_by(m, l->current)))
                 return -EPERM;
         struct rs_node *n = rs_list_pop(&m->waiters);
         m->owner = NULL;
         if (n) {
                 struct rs_wait *w = RS_CONTAINER(n, struct rs_wait, node);
-                m->owner = w->task;
+                give_to(m, w->task);
                 rs_wake(w, 0);
         }
         return 0;
