@@ -24,18 +24,23 @@ static size_t utf8_length(const unsigned char *p, size_t left)
         return overlong || outside ? 0 : n;
 }
 
-/* How many bytes from p on are ASCII and not 0; eight at a time. */
+static uint64_t word_at(const unsigned char *p)
+{
+        uint64_t word;
+        memcpy(&word, p, sizeof word);
+        return word;
+}
+
+/* How many bytes from p on are ASCII; 32 at a time. */
 static size_t ascii_run(const unsigned char *p, size_t left)
 {
         size_t n = 0;
-        for (; left - n >= 8; n += 8) {
-                uint64_t word;
-                memcpy(&word, p + n, 8);
-                uint64_t zero = (word - UINT64_C(0x0101010101010101)) & ~word;
-                if ((word | zero) & UINT64_C(0x8080808080808080))
+        for (; left - n >= 32; n += 32) {
+                uint64_t all = word_at(p + n) | word_at(p + n + 8) | word_at(p + n + 16) | word_at(p + n + 24);
+                if (all & UINT64_C(0x8080808080808080))
                         break;
         }
-        while (n < left && p[n] != 0 && p[n] < 0x80)
+        while (n < left && p[n] < 0x80)
                 n++;
         return n;
 }
@@ -44,8 +49,10 @@ bool utf8_valid(const void *data, size_t size)
 {
         const unsigned char *p = data;
         size_t i = 0;
+        if (size && memchr(data, 0, size))
+                return false;
         while ((i += ascii_run(p + i, size - i)) < size) {
-                size_t n = p[i] == 0 ? 0 : utf8_length(p + i, size - i);
+                size_t n = utf8_length(p + i, size - i);
                 if (n == 0)
                         return false;
                 i += n;

@@ -32,7 +32,7 @@ static bool split(const char *url, size_t size, struct parts *ret)
         if (!has_scheme(url, size, &p.authority))
                 return false;
         p.host = p.rest = p.authority;
-        for (; p.rest < size && !strchr("/?#", url[p.rest]); p.rest++)
+        for (; p.rest < size && url[p.rest] != '/' && url[p.rest] != '?' && url[p.rest] != '#'; p.rest++)
                 if (url[p.rest] == '@')
                         p.host = p.rest + 1;
         *ret = p;
@@ -69,12 +69,9 @@ const char *url_problem(const char *url, size_t size)
         struct parts p;
         if (size > URL_MAX)
                 return "is longer than 16384 bytes";
-        for (size_t i = 0; i < size; i++) {
-                if (url[i] == ' ')
-                        return "has a blank in it (write %20)";
-                if ((unsigned char)url[i] < 0x20 || url[i] == 0x7f)
-                        return "has a control character in it";
-        }
+        for (size_t i = 0; i < size; i++)
+                if ((unsigned char)url[i] <= ' ' || url[i] == 0x7f)
+                        return url[i] == ' ' ? "has a blank in it (write %20)" : "has a control character in it";
         if (!split(url, size, &p))
                 return "does not begin with http:// or https://";
         return host_problem(url + p.host, p.rest - p.host);
