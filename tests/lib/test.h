@@ -81,7 +81,7 @@ struct test_child {
 };
 void test_child(int (*fn)(void *arg), void *arg, struct test_child *ret_child);
 
-/* How much longer times are on the real clock ($RESHA_TEST_STRETCH, else 10), because there the machine may be busy with
+/* How much longer times are on the real clock ($RESHA_TEST_STRETCH, else 10), where the machine may be busy with
  * something else for a while between two of them. 1 in the simulated world. */
 int64_t test_stretch(void);
 

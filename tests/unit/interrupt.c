@@ -208,7 +208,7 @@ static int deadlocked(__attribute__((unused)) void *arg)
 static int run_into_a_deadlock(__attribute__((unused)) void *arg)
 {
         int rc = resha_run(deadlocked, NULL,
-                           &(resha_run_opts){ .backend = "epoll", .grace = RESHA_MS(20), .report = print_report });
+                           &(resha_run_opts){ .backend = "epoll", .grace = MS(20), .report = print_report });
 
         printf("ended with %d\n", rc);
         return 0;

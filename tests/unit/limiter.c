@@ -65,8 +65,8 @@ TASK(limiter_paused_for_ever)
 
         ASSERT_OK(resha_limiter_init(&l, 10, RESHA_S(1), 0));
         resha_limiter_pause_until(&l, RESHA_NEVER);
-        ASSERT_EQ(resha_timeout(RESHA_MS(5), acquires, &l), -ETIME);
-        ASSERT_EQ(resha_timeout(RESHA_MS(5), acquires, &l), -ETIME);
+        ASSERT_EQ(resha_timeout(MS(5), acquires, &l), -ETIME);
+        ASSERT_EQ(resha_timeout(MS(5), acquires, &l), -ETIME);
         return 0;
 }
 

@@ -412,7 +412,7 @@ static int is_cancelled_now_and_then(__attribute__((unused)) void *arg)
 {
         for (int i = 0; i < 1500; i++) {
                 RESHA_SCOPE(s);
-                resha_timeout_begin(&s, RESHA_MS(0));
+                resha_timeout_begin(&s, MS(0));
                 ASSERT_EQ(resha_scope_end(&s, resha_yield()), -ETIME);
                 ASSERT_OK(resha_yield());
         }
