@@ -8,6 +8,15 @@
 #include "core/core.h"
 #include "job.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
 static int recurse(int depth)
 {
         volatile char page[1024];
@@ -23,8 +32,9 @@ static int overflows(__attribute__((unused)) void *arg)
 
 static int jumps_over_a_page(__attribute__((unused)) void *arg)
 {
-        volatile char locals[300 * 1024]; /* one frame, larger than the stack: the guard is wide enough to be hit */
+        volatile char locals[230 * 1024]; /* its end lies 38 KiB into the guard; one of a page would not be hit */
 
+        __asm__ volatile("" : : "r"(locals) : "memory"); /* all of it is used */
         locals[0] = 1;
         return locals[0];
 }
@@ -56,6 +66,51 @@ TEST(stack_overflow_hits_the_guard)
 TEST(stack_overflow_by_one_large_frame_hits_the_guard)
 {
         ends_by_its_guard(jumps_over_a_page);
+}
+
+static int spawns_one_that_overflows(__attribute__((unused)) void *arg)
+{
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, overflows, NULL);
+        return resha_group_end(&g, 0);
+}
+
+static int run_with_report(void *arg)
+{
+        return test_run_opts((resha_fn *)arg, NULL, &(resha_run_opts){ .overflow_report = true });
+}
+
+/* After the report the fault happens again, with what there was before. */
+TEST(stack_overflow_report_names_the_task)
+{
+        struct test_child c;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        test_skip("the sanitizer reports it");
+#endif
+        test_child(run_with_report, (void *)spawns_one_that_overflows, &c);
+        ASSERT_TRUE(WIFSIGNALED(c.status));
+        ASSERT_EQ(WTERMSIG(c.status), SIGSEGV);
+        ASSERT_HAS(c.text, "resha: stack overflow in task \"overflows\" spawned at tests/unit/stack.c:");
+}
+
+static int null_pointer(void *arg)
+{
+        return *(volatile int *)arg;
+}
+
+TEST(stack_overflow_report_is_silent_about_other_faults)
+{
+        struct test_child c;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        test_skip("the sanitizer reports it");
+#endif
+        test_child(run_with_report, (void *)null_pointer, &c);
+        ASSERT_TRUE(WIFSIGNALED(c.status));
+        ASSERT_EQ(WTERMSIG(c.status), SIGSEGV);
+        ASSERT_STR(c.text, "");
 }
 
 static int where(void *arg)
