@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools of threads for calls that block or compute.
  *
- * A job lies on the stack of its task from the call to the return: in the crew's queue, on a thread, or on its way
- * back in the loop's inbox. Nothing is allocated for it. It needs a place first: there are as many as threads and
- * entries of the queue; who finds none waits in line, and a place that is given back goes to the first in it.
+ * A job lies on the stack of its task from the call to the return: in line, in the crew's queue, on a thread, or on
+ * its way back in the loop's inbox. Nothing is allocated for it. It needs a place first: there are as many as threads
+ * and entries of the queue; who finds none stands in line, and a place that is given back goes to the first in it.
  *
- *     task: place -> crew's queue -> wait          thread: fn -> inbox          loop: wakes the task, gives the place
- *     on
+ *     task: [line ->] crew's queue          thread: fn -> inbox          loop: wakes the task, gives the place on
+ *
+ * A job goes from the line to the queue when it gets its place, not when its task next runs: others might run before,
+ * find a place and overtake it.
  *
  * Cancelled in line or in the queue, the job never runs. Once it runs, arg belongs to the thread until it has come
  * back, so the task goes on waiting, and the job's result is the result.
@@ -44,11 +46,6 @@ struct resha_pool {
         bool closing;
 };
 
-struct line {
-        struct rs_wait wait;
-        resha_pool *pool;
-};
-
 struct job {
         struct rs_work work;
         struct rs_post post;
@@ -59,45 +56,63 @@ struct job {
         void (*interrupt)(void *arg);
         struct rs_records records; /* of resha_fail() on the thread */
         int result;
+        bool in_line;
+        bool refused; /* there is no thread for it */
 };
 
 /* ---- places ---- */
 
+/* For a job that has its place. False: there is no thread and none can be started. */
+static bool hand_over(resha_pool *p, struct job *j)
+{
+        if (p->loop->simulated)
+                rs_wake(&j->wait, 0);
+        else
+                j->refused = rs_workers_add(&p->crew, &j->work) < 0;
+        return !j->refused;
+}
+
 static void give_place(resha_pool *p)
 {
-        struct rs_node *n = rs_list_pop(&p->line);
-
-        if (n) {
-                rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
-        } else if (--p->taken == 0 && p->closer) {
+        for (struct rs_node *n; (n = rs_list_pop(&p->line));) {
+                struct job *j = RS_CONTAINER(n, struct job, wait.node);
+                j->in_line = false;
+                if (hand_over(p, j))
+                        return;
+                rs_wake(&j->wait, -EAGAIN);
+        }
+        if (--p->taken == 0 && p->closer) {
                 struct rs_wait *w = p->closer;
                 p->closer = NULL;
                 rs_wake(w, 0);
         }
 }
 
-static void line_cancel(struct rs_wait *w)
+/* True: the job stands in line. Otherwise it has a place. */
+static bool stand_in_line(resha_pool *p, struct job *j)
 {
-        rs_list_remove(&RS_CONTAINER(w, struct line, wait)->pool->line, &w->node);
-        rs_wake(w, -ECANCELED);
+        j->in_line = p->taken >= p->places || !rs_list_empty(&p->line);
+        if (j->in_line)
+                rs_list_push(&p->line, &j->wait.node);
+        else
+                p->taken++;
+        return j->in_line;
 }
 
-static int take_place(struct rs_loop *l, resha_pool *p)
+static void job_cancel(struct rs_wait *w)
 {
-        struct line w = { .wait = { .cancel = line_cancel, .what = "place in a pool", .object = p }, .pool = p };
+        struct job *j = RS_CONTAINER(w, struct job, wait);
+        resha_pool *p = j->pool;
 
-        if (p->taken < p->places && rs_list_empty(&p->line)) {
-                p->taken++;
-                return 0;
-        }
-        rs_list_push(&p->line, &w.wait.node);
-        int rc = (int)rs_wait(l, &w.wait);
-        if (rc < 0)
-                return rc;
-        rc = rs_enter(&l); /* cancelled after the place was handed over */
-        if (rc < 0)
+        if (j->in_line) {
+                rs_list_remove(&p->line, &w->node);
+                rs_wake(w, -ECANCELED);
+        } else if (rs_workers_remove(&p->crew, &j->work)) {
                 give_place(p);
-        return rc;
+                rs_wake(w, -ECANCELED);
+        } else if (j->interrupt) {
+                j->interrupt(j->arg);
+        }
 }
 
 /* ---- jobs on threads ---- */
@@ -121,31 +136,18 @@ static void job_back(struct rs_post *post)
         rs_wake(&j->wait, j->result);
 }
 
-static void job_cancel(struct rs_wait *w)
-{
-        struct job *j = RS_CONTAINER(w, struct job, wait);
-
-        if (rs_workers_remove(&j->pool->crew, &j->work)) {
-                give_place(j->pool);
-                rs_wake(w, -ECANCELED);
-        } else if (j->interrupt) {
-                j->interrupt(j->arg);
-        }
-}
-
 static int run_on_thread(struct rs_loop *l, resha_pool *p, struct job *j)
 {
-        j->work.run = job_run;
-        j->post.fn = job_back;
-        j->wait = (struct rs_wait){ .cancel = job_cancel, .what = "thread job", .object = p };
-        int rc = rs_workers_add(&p->crew, &j->work);
-        if (rc < 0) {
+        if (!stand_in_line(p, j) && !hand_over(p, j))
                 give_place(p);
-                return resha_fail_at(-EAGAIN, NULL, "no thread can be started for a pool: %s", resha_strerror(rc));
+        int rc = -EAGAIN;
+        if (!j->refused) {
+                l->jobs++;
+                rc = (int)rs_wait(l, &j->wait);
+                l->jobs--;
         }
-        l->jobs++;
-        rc = (int)rs_wait(l, &j->wait);
-        l->jobs--;
+        if (j->refused)
+                return resha_fail_at(rc, NULL, "no thread can be started for pool \"%s\"", p->crew.name);
         const resha_error *e = rc < 0 ? rs_records_find(&j->records, rc) : NULL;
         if (e)
                 rs_error_give(l, e);
@@ -163,10 +165,13 @@ static int call(resha_fn *fn, void *arg)
         return resha_scope_end(&s, fn(arg));
 }
 
-static int run_inline(struct rs_loop *l, resha_pool *p, const struct job *j)
+static int run_inline(struct rs_loop *l, resha_pool *p, struct job *j)
 {
-        int rc = rs_delay(l, "thread job");
+        int rc = stand_in_line(p, j) ? (int)rs_wait(l, &j->wait) : 0;
 
+        if (rc < 0)
+                return rc;
+        rc = rs_delay(l, j->wait.what);
         if (rc == 0)
                 rc = call(j->fn, j->arg);
         give_place(p);
@@ -279,9 +284,14 @@ int resha_pool_run(resha_pool *p, resha_fn *fn, void *arg, const resha_job_opts 
                 return resha_fail_at(-EPERM, NULL, "the pool belongs to another loop");
         if (p->closing)
                 return resha_fail_at(-EBADF, NULL, "the pool is being freed");
-        rc = take_place(l, p);
-        if (rc < 0)
-                return rc;
-        struct job j = { .pool = p, .fn = fn, .arg = arg, .interrupt = opts ? opts->interrupt : NULL };
+        struct job j = {
+                .work = { .run = job_run },
+                .post = { .fn = job_back },
+                .wait = { .cancel = job_cancel, .what = "thread job", .object = p },
+                .pool = p,
+                .fn = fn,
+                .arg = arg,
+                .interrupt = opts ? opts->interrupt : NULL,
+        };
         return l->simulated ? run_inline(l, p, &j) : run_on_thread(l, p, &j);
 }

@@ -92,3 +92,8 @@ void rs_thread_stack(const void **ret_bottom, size_t *ret_size)
         }
         *ret_bottom = bottom;
 }
+
+void rs_thread_detach_self(void)
+{
+        must(pthread_detach(pthread_self()));
+}

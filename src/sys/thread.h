@@ -42,6 +42,7 @@ void rs_cond_broadcast(struct rs_cond *c);
 int rs_thread_start(struct rs_thread *ret_thread, const char *name, void *(*fn)(void *arg), void *arg);
 void rs_thread_join(struct rs_thread t);
 struct rs_thread rs_thread_self(void);
+void rs_thread_detach_self(void); /* nobody will join it */
 
 /* Where the running thread's own stack lies; size 0 if that is not known. */
 void rs_thread_stack(const void **ret_bottom, size_t *ret_size);

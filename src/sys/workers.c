@@ -65,10 +65,14 @@ static struct rs_work *take(struct rs_workers *c)
 static void leave(struct rs_workers *c)
 {
         struct rs_thread before = c->left;
-        bool join = c->has_left;
+        bool join = c->has_left && !c->unattended;
 
-        c->left = rs_thread_self();
-        c->has_left = true;
+        if (c->unattended) {
+                rs_thread_detach_self();
+        } else {
+                c->left = rs_thread_self();
+                c->has_left = true;
+        }
         c->threads--;
         rs_cond_broadcast(&c->gone);
         rs_unlock(&c->lock);
@@ -108,7 +112,7 @@ int rs_workers_add(struct rs_workers *c, struct rs_work *w)
         bool signal;
 
         rs_lock(&c->lock);
-        c->leave = false;
+        c->leave = c->unattended = false;
         rs_list_push(&c->queue, &w->node);
         w->queued = true;
         c->queued++;
@@ -143,6 +147,7 @@ void rs_workers_rest(struct rs_workers *c, bool all)
         struct rs_thread last = c->left;
         bool join = c->has_left;
         c->has_left = false;
+        c->unattended = c->leave;
         rs_unlock(&c->lock);
         if (join)
                 rs_thread_join(last);

@@ -28,6 +28,7 @@ struct rs_workers {
         unsigned idle;    /* of those: wait for work */
         bool called;      /* one is on its way to work */
         bool leave;       /* who is idle goes home */
+        bool unattended;  /* and nobody joins it */
         bool has_left;
         struct rs_thread left; /* the last one that went, not joined yet */
         char name[16];
@@ -49,8 +50,8 @@ int rs_workers_add(struct rs_workers *c, struct rs_work *w);
 bool rs_workers_remove(struct rs_workers *c, struct rs_work *w);
 
 /* Sends the threads home and joins them, for `all` also those that are in a work: so that must be about to end. Those
- * that stay follow when their work is done. rs_workers_add() starts anew and ends the waiting here. [not on a thread
- * of the crew] */
+ * that stay follow when their work is done, and nobody joins them. rs_workers_add() starts anew and ends the waiting
+ * here. [not on a thread of the crew] */
 void rs_workers_rest(struct rs_workers *c, bool all);
 
 #endif

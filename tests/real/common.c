@@ -31,13 +31,18 @@ static unsigned entries(const char *path)
 #endif
 #endif
 
-unsigned real_threads(void)
+bool real_under_tsan(void)
 {
 #ifdef __SANITIZE_THREAD__
-        return 1; /* it has a thread of its own, at times */
+        return true;
 #else
-        return entries("/proc/self/task");
+        return false;
 #endif
+}
+
+unsigned real_threads(void)
+{
+        return real_under_tsan() ? 1 : entries("/proc/self/task"); /* it has a thread of its own, at times */
 }
 
 unsigned real_fds(void)

@@ -10,6 +10,7 @@
 #include "sys/sys.h"
 
 /* Entries of /proc/self/task (always 1 under TSan) and /proc/self/fd. */
+bool real_under_tsan(void);
 unsigned real_threads(void);
 unsigned real_fds(void);
 

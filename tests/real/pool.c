@@ -91,25 +91,38 @@ static int in_order(void *arg)
         return atomic_fetch_add(&next_number, 1) == ((struct ordered *)arg)->number ? 0 : -EIO;
 }
 
+/* Takes its time before, so that jobs come back and give their places on while others have not asked yet. */
 static int run_ordered(void *arg)
 {
+        resha_instant start = resha_now();
+
+        while (resha_between(start, resha_now()).ns < 25000)
+                ;
         return resha_pool_run(((struct ordered *)arg)->pool, in_order, arg, NULL);
+}
+
+static int in_order_with_queue_of(unsigned n)
+{
+        struct ordered jobs[100];
+        resha_pool *p;
+        RESHA_GROUP(g);
+
+        ASSERT_OK(resha_pool_new(&(resha_pool_opts){ .threads = 1, .queue = n }, &p));
+        atomic_store(&next_number, 0);
+        resha_group_begin(&g, NULL);
+        for (int i = 0; i < 100; i++) {
+                jobs[i] = (struct ordered){ p, i };
+                resha_spawn(&g, run_ordered, &jobs[i]);
+        }
+        int rc = resha_group_end(&g, 0);
+        resha_pool_free(p);
+        return rc;
 }
 
 TASK(one_thread_runs_jobs_in_the_order_of_their_calls)
 {
-        struct ordered jobs[500];
-        resha_pool *p;
-        RESHA_GROUP(g);
-
-        ASSERT_OK(resha_pool_new(&(resha_pool_opts){ .threads = 1, .queue = 10 }, &p));
-        resha_group_begin(&g, NULL);
-        for (int i = 0; i < 500; i++) {
-                jobs[i] = (struct ordered){ p, i };
-                resha_spawn(&g, run_ordered, &jobs[i]);
-        }
-        ASSERT_OK(resha_group_end(&g, 0));
-        resha_pool_free(p);
+        for (unsigned n = 1; n <= 10; n++)
+                ASSERT_OK(in_order_with_queue_of(n));
         return 0;
 }
 

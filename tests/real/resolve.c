@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+
 struct question {
         const char *host, *port;
         resha_addr addrs[8];
@@ -164,10 +166,11 @@ static int ask_briefly(void *arg)
 /* The run ends before the look-up: its answer finds nobody. The memory is given back when it comes. */
 TEST(a_run_does_not_wait_for_a_look_up_that_is_given_up)
 {
+        rs_alloc_watch(true);
         rs_fault_hook = slow_look_up;
         ASSERT_EQ(test_run_opts(ask_briefly, NULL, NULL), -ETIME);
         ASSERT_EQ(atomic_load(&running), 1);
-        while (real_threads() > 1)
+        while (rs_alloc_live() > 0 || real_threads() > 1)
                 usleep(1000);
 }
 
