@@ -345,3 +345,136 @@ TASK(semantics_114_result_of_a_joined_task_wins_over_cancel)
         ASSERT_HAS(notes(), "wait 0 status 6");
         return resha_group_end(&g, 0);
 }
+
+/* ---- who is cancelled by what ---- */
+
+static int swallows(__attribute__((unused)) void *arg)
+{
+        int rc = resha_sleep(RESHA_S(10));
+
+        return rc == -ECANCELED ? 4 : rc;
+}
+
+static int waits_then_checks(void *arg)
+{
+        int status = 0, rc = resha_task_wait(arg, &status);
+
+        note("wait %d status %d", rc, status);
+        return rc < 0 ? rc : resha_checkpoint();
+}
+
+TASK(semantics_67_cancel_of_a_waiter_is_not_lost_to_the_value_of_another_task)
+{
+        resha_task inner = { 0 }, outer = { 0 };
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, swallows, NULL, &inner));
+        ASSERT_OK(resha_spawn_task(&g, waits_then_checks, &inner, &outer));
+        ASSERT_OK(resha_yield());
+        resha_task_cancel(&inner);
+        resha_task_cancel(&outer);
+        ASSERT_OK(resha_task_wait(&outer, &status));
+        ASSERT_EQ(status, -ECANCELED);
+        return resha_group_end(&g, 0);
+}
+
+TASK(semantics_68_task_cancelled_by_a_third_party_does_not_cancel_who_waits_for_it)
+{
+        struct job inner = JOB("inner", 1000);
+        resha_task outer = { 0 };
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, job, &inner, &inner.task));
+        ASSERT_OK(resha_spawn_task(&g, waits_then_checks, &inner.task, &outer));
+        ASSERT_OK(resha_yield());
+        resha_task_cancel(&inner.task);
+        ASSERT_OK(resha_task_wait(&outer, &status));
+        ASSERT_EQ(status, 0);
+        ASSERT_STR(notes(), "inner+ inner! wait 0 status -125");
+        return resha_group_end(&g, 0);
+}
+
+TASK(semantics_133_body_that_swallows_the_cancel_of_its_group)
+{
+        struct job j = JOB("a", 0, .result = -EIO);
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, job, &j);
+        ASSERT_EQ(resha_sleep(RESHA_S(9)), -ECANCELED);
+        ASSERT_EQ(resha_sleep(RESHA_S(9)), -ECANCELED); /* each wait says so */
+        ASSERT_EQ(resha_group_end(&g, 0), -EIO);        /* and the failure comes out all the same */
+        return 0;
+}
+
+TASK(semantics_134_child_that_swallows_the_cancel_is_waited_for_and_keeps_its_value)
+{
+        resha_task t = { 0 };
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, swallows, NULL, &t));
+        ASSERT_OK(resha_yield());
+        resha_group_cancel(&g);
+        ASSERT_EQ(resha_group_end(&g, 0), 0);
+        ASSERT_TRUE(resha_task_done(&t, &status));
+        ASSERT_EQ(status, 4);
+        return 0;
+}
+
+static int cleans_up_twice(void *arg)
+{
+        struct job *j = arg;
+        int rc = resha_sleep(RESHA_S(10));
+
+        ASSERT_OK(resha_shielded(RESHA_S(9), job_clean, j));
+        note("cleaned");
+        ASSERT_EQ(resha_sleep(RESHA_S(10)), -ECANCELED); /* outside of the shield it is cancelled still */
+        ASSERT_OK(resha_shielded(RESHA_S(9), job_clean, j));
+        note("cleaned");
+        return rc;
+}
+
+TASK(semantics_61_second_cancel_does_not_disturb_a_shielded_cleanup)
+{
+        struct job j = JOB("a", 0, .clean = 5);
+        resha_task t = { 0 };
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, cleans_up_twice, &j, &t));
+        for (int i = 0; i < 3; i++) {
+                ASSERT_OK(resha_sleep(MS(1)));
+                resha_task_cancel(&t);
+        }
+        ASSERT_OK(resha_task_wait(&t, &status));
+        ASSERT_EQ(status, -ECANCELED);
+        ASSERT_STR(notes(), "cleaned cleaned");
+        return resha_group_end(&g, 0);
+}
+
+static int timeout_begun_while_cancelled(__attribute__((unused)) void *arg)
+{
+        int rc = resha_sleep(RESHA_S(10));
+
+        RESHA_SCOPE(shield);
+        resha_shield_begin(&shield, RESHA_S(9));
+        RESHA_SCOPE(s);
+        resha_timeout_begin(&s, MS(2));
+        ASSERT_EQ(resha_scope_end(&s, resha_sleep(RESHA_S(5))), -ETIME);
+        ASSERT_TRUE(resha_scope_expired(&s));
+        ASSERT_OK(resha_scope_end(&shield, 0));
+        return rc;
+}
+
+TASK(semantics_99_timeout_begun_after_a_cancel_expires_on_its_own)
+{
+        ASSERT_EQ(status_when_cancelled(1, timeout_begun_while_cancelled, NULL), -ECANCELED);
+        return 0;
+}
