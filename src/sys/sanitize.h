@@ -90,6 +90,7 @@ static inline void rs_tsan_free(void *fiber)
 #else
 #define VALGRIND_STACK_REGISTER(start, end) ((void)(start), (void)(end), 0u)
 #define VALGRIND_STACK_DEREGISTER(id) ((void)(id))
+#define RUNNING_ON_VALGRIND 0
 #endif
 
 #endif

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sys/sanitize.h"
+
 int (*rs_fault_hook)(enum rs_syscall call);
 
 /* The result of the expression, or of the fault that a test put in its place. */
@@ -35,8 +37,14 @@ int (*rs_fault_hook)(enum rs_syscall call);
                 result_; \
         })
 
+/* epoll_pwait2 came with Linux 5.11. Old filters of containers say EPERM to what they do not know; Valgrind
+ * grumbles. */
+static atomic_bool no_pwait2;
+
 int rs_sys_epoll_create(void)
 {
+        if (RUNNING_ON_VALGRIND)
+                atomic_store_explicit(&no_pwait2, true, memory_order_relaxed);
         return (int)CALL(RS_SYS_EPOLL_CREATE, epoll_create1(EPOLL_CLOEXEC));
 }
 
@@ -53,18 +61,16 @@ static int epoll_wait_ms(int epfd, struct epoll_event *events, int max, int64_t 
         return epoll_wait(epfd, events, max, ms > INT_MAX ? INT_MAX : (int)ms);
 }
 
-/* epoll_pwait2 came with Linux 5.11. Old filters of containers say EPERM to what they do not know. */
 static int epoll_wait_ns(int epfd, struct epoll_event *events, int max, int64_t timeout_ns)
 {
 #ifdef SYS_epoll_pwait2
-        static atomic_bool missing;
         struct timespec t = { .tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000) };
 
-        if (!atomic_load_explicit(&missing, memory_order_relaxed)) {
+        if (!atomic_load_explicit(&no_pwait2, memory_order_relaxed)) {
                 long n = syscall(SYS_epoll_pwait2, epfd, events, max, timeout_ns < 0 ? NULL : &t, NULL, (size_t)0);
                 if (n >= 0 || (errno != ENOSYS && errno != EPERM))
                         return (int)n;
-                atomic_store_explicit(&missing, true, memory_order_relaxed);
+                atomic_store_explicit(&no_pwait2, true, memory_order_relaxed);
         }
 #endif
         return epoll_wait_ms(epfd, events, max, timeout_ns);
