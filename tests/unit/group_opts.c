@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups with options: limit, keep going, background, drain, lists of errors; copies; leaving a group by return. */
+/* Groups with options: limit, keep going, background, drain, lists of errors; copies. */
 
 #include <string.h>
 
@@ -204,6 +204,19 @@ TASK(group_errors_beyond_the_list_are_counted)
         return 0;
 }
 
+TASK(group_keep_going_ends_with_its_body_when_that_fails)
+{
+        struct job j = JOB("a", 5000);
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
+        resha_spawn(&g, job, &j);
+        ASSERT_OK(resha_yield());
+        ASSERT_EQ(resha_group_end(&g, resha_fail(-EIO, "body")), -EIO);
+        ASSERT_STR(notes(), "a+ a!");
+        return 0;
+}
+
 static int keeps_going(void *arg)
 {
         struct job *j = arg;
@@ -250,6 +263,22 @@ TASK(group_background_failure_still_fails)
         ASSERT_EQ(rc, -ECANCELED);
         ASSERT_EQ(resha_group_end(&g, rc), -EIO);
         return 0;
+}
+
+TASK(group_background_whose_body_is_done_is_done_whatever_is_cancelled_outside)
+{
+        struct job j = JOB("a", 5000);
+
+        RESHA_SCOPE(s);
+        resha_timeout_begin(&s, RESHA_S(9));
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, job, &j);
+        ASSERT_OK(resha_yield());
+        resha_scope_cancel(&s);
+        ASSERT_EQ(resha_group_end(&g, 5), 5);
+        ASSERT_STR(notes(), "a+ a!");
+        return resha_scope_end(&s, 0);
 }
 
 /* ---- drain ---- */
@@ -457,124 +486,7 @@ TASK(spawn_copy_is_limited)
         return 0;
 }
 
-/* ---- leaving by return ---- */
-
-static int returns_from_inside(void *arg)
-{
-        struct job *j = arg;
-
-        RESHA_GROUP(g);
-        resha_group_begin(&g, NULL);
-        resha_spawn(&g, job, &j[0]);
-        resha_spawn(&g, job, &j[1]);
-        int rc = resha_sleep(MS(j[2].ms));
-        return rc < 0 ? rc : j[2].result;
-}
-
-TASK(group_early_return_cancels_and_joins)
-{
-        struct job j[] = { JOB("a", 1000, .clean = 2), JOB("b", 1000), JOB("", 1, .result = 9) };
-
-        ASSERT_EQ(returns_from_inside(j), 9);
-        ASSERT_STR(notes(), "a+ b+ b! a!");
-        ASSERT_FALSE(resha_cancelled());
-        return resha_sleep(MS(1));
-}
-
-TASK(group_early_return_with_an_error)
-{
-        struct job j[] = { JOB("a", 1000), JOB("b", 1000), JOB("", 1, .result = -ENOENT) };
-
-        ASSERT_EQ(returns_from_inside(j), -ENOENT);
-        ASSERT_STR(notes(), "a+ b+ a! b!");
-        return 0;
-}
-
-TASK(group_early_return_because_of_a_failure_gives_it_at_the_next_boundary)
-{
-        struct job j[] = { JOB("a", 2, .result = -EIO), JOB("b", 1000), JOB("", 5000) };
-
-        ASSERT_EQ(returns_from_inside(j), -ECANCELED); /* the sleep's */
-        ASSERT_FALSE(resha_cancelled());
-        notes();
-        ASSERT_EQ(resha_gather(returns_from_inside, j, 1, sizeof j, NULL), -EIO);
-        ASSERT_STR(resha_error_of(-EIO)->text, "a failed");
-        ASSERT_STR(notes(), "a+ b+ a- b!");
-        return 0;
-}
-
-static int main_that_returns_from_inside(__attribute__((unused)) void *arg)
-{
-        struct job j[] = { JOB("a", 2, .result = -EIO), JOB("b", 1000), JOB("", 5000) };
-
-        return returns_from_inside(j);
-}
-
-TEST(group_early_return_of_the_main_task_gives_the_failure)
-{
-        resha_error e;
-
-        ASSERT_EQ(test_run_opts(main_that_returns_from_inside, NULL, &(resha_run_opts){ .ret_error = &e }), -EIO);
-        ASSERT_STR(e.text, "a failed");
-}
-
-static int loses_a_failure(__attribute__((unused)) void *arg)
-{
-        struct job j[] = { JOB("a", 1, .result = -EIO), JOB("b", 1000) };
-
-        RESHA_GROUP(g);
-        resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
-        resha_spawn(&g, job, &j[0]);
-        resha_spawn(&g, job, &j[1]);
-        ASSERT_OK(resha_sleep(MS(20)));
-        return 6; /* without looking at the group */
-}
-
-static void note_report(const resha_report *r, __attribute__((unused)) void *arg)
-{
-        note("report %d %d: %s", r->kind, r->code, r->text);
-}
-
-TEST(group_left_with_success_reports_the_lost_failure)
-{
-        ASSERT_EQ(test_run_opts(loses_a_failure, NULL, &(resha_run_opts){ .report = note_report }), 6);
-        const char *n = notes();
-        ASSERT_HAS(n, "a+ b+ a- b! report 1 -5:");
-        ASSERT_HAS(n, "a failed");
-}
-
-TEST(group_that_is_ended_reports_nothing)
-{
-        struct job j = JOB("a", 1, .result = -EIO);
-
-        ASSERT_EQ(test_run_opts(keeps_going, &j, &(resha_run_opts){ .report = note_report }), -EIO);
-        ASSERT_STR(notes(), "a+ a-");
-}
-
-TASK(group_declared_and_not_begun)
-{
-        {
-                RESHA_GROUP(g);
-                ASSERT_EQ(resha_group_running(&g), 0);
-                resha_group_cancel(&g);
-        }
-        return resha_sleep(MS(1));
-}
-
-TASK(group_early_return_through_two_groups)
-{
-        struct job outer = JOB("o", 1000), j[] = { JOB("a", 1000), JOB("b", 1000), JOB("", 1, .result = -EPROTO) };
-
-        {
-                RESHA_GROUP(g);
-                resha_group_begin(&g, NULL);
-                resha_spawn(&g, job, &outer);
-                ASSERT_EQ(returns_from_inside(j), -EPROTO);
-                ASSERT_STR(notes(), "o+ a+ b+ a! b!");
-        }
-        ASSERT_STR(notes(), "o!");
-        return 0;
-}
+/* ---- misuse ---- */
 
 TASK(group_begun_twice)
 {

@@ -99,6 +99,19 @@ TASK(race_stagger_starts_the_next_at_once_after_a_failure)
         return 0;
 }
 
+TASK(race_stagger_starts_the_next_after_a_failure_while_others_run)
+{
+        struct job j[] = { JOB("a", 500), JOB("b", 5, .result = -EIO), JOB("c", 30) };
+        resha_instant start = resha_now();
+        size_t winner;
+
+        ASSERT_OK(resha_race(job, j, 3, sizeof j[0], &(resha_race_opts){ .stagger = MS(100) }, &winner));
+        ASSERT_EQ(winner, 2);
+        ASSERT_STR(notes(), "a+ b+ b- c+ c- a!");
+        ASSERT_PASSED(start, 135);
+        return 0;
+}
+
 static int races(void *arg)
 {
         struct job *j = arg;

@@ -55,6 +55,38 @@ TEST(run_refuses_bad_options)
         ASSERT_EQ(test_run_opts(gives, &(int){ 1 }, &(resha_run_opts){ .threads = 100000 }), -EINVAL);
 }
 
+static int notes_its_number(void *arg)
+{
+        note("%d", *(int *)arg);
+        return 0;
+}
+
+static int order(__attribute__((unused)) void *arg)
+{
+        int n[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+
+        return resha_gather(notes_its_number, n, 10, sizeof n[0], NULL);
+}
+
+TEST(run_seeds_give_orders_of_their_own_and_always_the_same)
+{
+        char first[64];
+        int different = 0;
+
+        ASSERT_OK(resha_run(order, NULL, &(resha_run_opts){ .backend = "sim:0" }));
+        ASSERT_STR(notes(), "0 1 2 3 4 5 6 7 8 9");
+        for (int seed = 1; seed <= 10; seed++) {
+                char name[16];
+                snprintf(name, sizeof name, "sim:%d", seed);
+                ASSERT_OK(resha_run(order, NULL, &(resha_run_opts){ .backend = name }));
+                snprintf(first, sizeof first, "%s", notes());
+                different += strcmp(first, "0 1 2 3 4 5 6 7 8 9") != 0;
+                ASSERT_OK(resha_run(order, NULL, &(resha_run_opts){ .backend = name }));
+                ASSERT_STR(notes(), first);
+        }
+        ASSERT_TRUE(different >= 9);
+}
+
 static int runs_inside(__attribute__((unused)) void *arg)
 {
         ASSERT_EQ(resha_run(gives, &(int){ 1 }, NULL), -EBUSY);

@@ -363,6 +363,21 @@ TASK(scope_early_return_under_an_outside_cancel_stays_a_cancel)
         return 0;
 }
 
+static int times_out_and_is_cancelled_then(__attribute__((unused)) void *arg)
+{
+        int ms = 20, rc = returns_from_inside(arg);
+
+        ASSERT_OK(resha_shielded(RESHA_S(9), sleep_ms, &ms)); /* meanwhile the cancel comes */
+        ASSERT_TRUE(resha_cancelled());
+        return rc;
+}
+
+TASK(scope_early_return_and_then_an_outside_cancel_is_a_cancel)
+{
+        ASSERT_EQ(status_when_cancelled(5, times_out_and_is_cancelled_then, NULL), -ECANCELED);
+        return 0;
+}
+
 TEST(scope_early_return_of_the_main_task)
 {
         ASSERT_EQ(test_run_opts(returns_from_inside, NULL, NULL), -ETIME);

@@ -316,6 +316,24 @@ TASK(task_floating_point_control_is_its_own)
         return 0;
 }
 
+static int leaves_it_changed(__attribute__((unused)) void *arg)
+{
+        ASSERT_EQ(fegetround(), FE_TONEAREST);
+        ASSERT_EQ(errno, 0);
+        ASSERT_EQ(fesetround(FE_UPWARD), 0);
+        errno = 7;
+        return 0;
+}
+
+TASK(task_begins_with_the_control_words_of_the_thread_and_without_errno)
+{
+        int none[4] = { 0 };
+
+        ASSERT_OK(resha_gather(leaves_it_changed, none, 4, sizeof none[0], NULL)); /* one after another on one stack */
+        ASSERT_EQ(fegetround(), FE_TONEAREST);
+        return 0;
+}
+
 static int deep(__attribute__((unused)) void *arg)
 {
         volatile char locals[100 * 1024];
