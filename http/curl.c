@@ -49,6 +49,7 @@ struct handle {
         struct curl_slist *headers; /* of this request alone; owned */
         rs_http_name *name;
         int failed;    /* what the sink gave, if negative */
+        int no_socket; /* why a socket could not be opened; negative, or 0 */
         bool head_end; /* the empty line after the headers has come */
         struct shape shape;
         struct handle *next_idle;
@@ -102,11 +103,11 @@ static size_t on_header(char *line, size_t one, size_t size, void *arg)
         size_t n = size * one;
         int rc = 0;
         h->transfer.heard = rs_http_driver_now(h->curl->driver);
-        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
-                n--;
+        if (n > 0 && line[n - 1] == '\n')
+                n -= n > 1 && line[n - 2] == '\r' ? 2 : 1;
         if (n == 0)
                 h->head_end = true;
-        else if (n >= 5 && line[4] == '/' && memcmp(line, "HTTP", 4) == 0)
+        else if (line[0] == 'H' && n >= 5 && memcmp(line, "HTTP/", 5) == 0)
                 rc = take_status(h, line, n);
         else
                 rc = resha_http_sink_header(h->sink, line, n);
@@ -119,9 +120,12 @@ static size_t on_header(char *line, size_t one, size_t size, void *arg)
 
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
-        (void)arg;
+        struct handle *h = arg;
         (void)purpose;
-        return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+        int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+        if (fd < 0)
+                h->no_socket = -errno;
+        return fd;
 }
 
 /* ---- handles ----------------------------------------------------------------------------------------------------- */
@@ -168,6 +172,7 @@ static CURLcode set_up(struct handle *h, CURL *easy)
         e = e ? e : curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
         e = e ? e : curl_easy_setopt(easy, CURLOPT_HEADERDATA, h);
         e = e ? e : curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+        e = e ? e : curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, h);
         e = e ? e : curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, rs_http_driver_close_socket);
         e = e ? e : curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, c->driver);
         if (!e && c->ca_file)
@@ -344,7 +349,7 @@ static int set_rest(struct handle *h, const resha_http_attempt *a, resha_duratio
                 e = curl_easy_setopt(easy, CURLOPT_RESOLVE, h->name->list);
         h->transfer.read = a->read;
         h->error[0] = 0;
-        h->failed = 0;
+        h->failed = h->no_socket = 0;
         h->head_end = false;
         return e ? -ENOMEM : 0;
 }
@@ -396,7 +401,7 @@ static int code_of(const struct handle *h, CURLcode result)
         case CURLE_URL_MALFORMAT: return RESHA_HTTP_EURL;
         case CURLE_COULDNT_RESOLVE_HOST:
         case CURLE_COULDNT_RESOLVE_PROXY: return RESHA_HTTP_EHOST;
-        case CURLE_COULDNT_CONNECT: return network_code(h, -ECONNREFUSED);
+        case CURLE_COULDNT_CONNECT: return h->no_socket ? h->no_socket : network_code(h, -ECONNREFUSED);
         case CURLE_UNSUPPORTED_PROTOCOL:
         case CURLE_WEIRD_SERVER_REPLY: return RESHA_HTTP_EPROTOCOL;
         case CURLE_PARTIAL_FILE: return RESHA_HTTP_ETRUNCATED;

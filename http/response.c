@@ -153,13 +153,12 @@ static int continue_line(resha_http_sink *sink, const char *text, size_t size)
 /* What the library itself looks at. */
 static int notice(resha_http_sink *sink, const char *name, size_t name_size, const char *value)
 {
-        if (name_size == 14 && strcasecmp(name, "Content-Length") == 0)
-                return take_length(sink, value);
-        if (name_size == 16 && strcasecmp(name, "Content-Encoding") == 0)
-                sink->coded = true;
-        else if (name_size == 17 && strcasecmp(name, "Transfer-Encoding") == 0)
-                sink->chunked = true;
-        return 0;
+        switch (name_size) {
+        case 14: return strcasecmp(name, "Content-Length") == 0 ? take_length(sink, value) : 0;
+        case 16: sink->coded |= strcasecmp(name, "Content-Encoding") == 0; return 0;
+        case 17: sink->chunked |= strcasecmp(name, "Transfer-Encoding") == 0; return 0;
+        default: return 0;
+        }
 }
 
 /* Copies the line and parts name and value in the copy. What has no colon is no header: as libcurl and browsers do. */
@@ -169,11 +168,13 @@ static int take_line(resha_http_sink *sink, const char *text, size_t size)
         const char *colon = memchr(text, ':', size);
         if (!colon || colon == text)
                 return 0;
-        int rc = reserve_line(r);
-        if (rc >= 0)
-                rc = reserve_head(r, size + 1);
-        if (rc < 0)
-                return rc;
+        if (r->line_count == r->line_capacity || r->head_capacity - r->head_size <= size) {
+                int rc = reserve_line(r);
+                if (rc >= 0)
+                        rc = reserve_head(r, size + 1);
+                if (rc < 0)
+                        return rc;
+        }
         char *name = r->head + r->head_size, *name_end = name + (colon - text), *value = name_end + 1,
              *end = name + size;
         memcpy(name, text, size);
@@ -201,6 +202,8 @@ int resha_http_sink_header(resha_http_sink *sink, const char *line, size_t size)
                 size--;
         if (size == 0)
                 return 0;
+        if (memchr(line, 0, size))
+                return refuse(sink, RESHA_HTTP_EPROTOCOL, "a header holds a zero byte");
         if (!is_blank(*line))
                 return take_line(sink, line, size);
         while (is_blank(*line)) {

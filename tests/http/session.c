@@ -153,6 +153,7 @@ TASK(lengths_are_checked)
         ASSERT_EQ(outcome(100, "", ""), RESHA_HTTP_EPROTOCOL);
         ASSERT_EQ(outcome(1, "", ""), RESHA_HTTP_EPROTOCOL);
         ASSERT_EQ(outcome(200, " folded\n", ""), RESHA_HTTP_EPROTOCOL);
+        ASSERT_EQ(outcome(200, "A\tB \t: c\n", ""), 0);
         return 0;
 }
 
@@ -349,6 +350,17 @@ TASK(bad_options_are_refused)
         ASSERT_PTR(h, NULL);
         resha_http_free(NULL);
         resha_response_free(NULL);
+        return 0;
+}
+
+TASK(simulated_world_has_no_network)
+{
+        SIM_ONLY();
+        resha_http *h RESHA_CLEANUP(resha_http_freep) = NULL;
+        resha_response *r = NULL;
+        ASSERT_OK(resha_http_new(NULL, &h));
+        ASSERT_EQ(resha_http_get(h, "http://127.0.0.1/", &r), -EOPNOTSUPP);
+        ASSERT_HAS(text_of(-EOPNOTSUPP), "plug in a transport");
         return 0;
 }
 
