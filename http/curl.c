@@ -123,8 +123,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
         struct handle *h = arg;
         (void)purpose;
         int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
-        if (fd < 0)
-                h->no_socket = -errno;
+        h->no_socket = fd < 0 ? -errno : 0; /* of the last address: a family that the machine lacks does not count */
         return fd;
 }
 
@@ -432,6 +431,8 @@ static void give_reason(const struct handle *h, CURLcode result, int rc)
         else if (rc == RESHA_HTTP_ETRUNCATED)
                 resha_http_sink_reason(h->sink, h->head_end ? "the connection ended before the body did"
                                                             : "the connection ended inside the headers");
+        else if (strstr(h->error, "HTTP/0.9"))
+                resha_http_sink_reason(h->sink, "the answer does not begin like HTTP/1");
         else if (rc == RESHA_HTTP_ETLS || rc == RESHA_HTTP_EPROTOCOL || rc == -EIO)
                 resha_http_sink_reason(h->sink, h->error[0] ? h->error : curl_easy_strerror(result));
 }

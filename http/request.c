@@ -48,6 +48,7 @@ static const char *remedy(int rc)
         case RESHA_HTTP_ETLS: return "; a private authority is trusted by ca_file";
         case RESHA_HTTP_ETOO_LARGE: return "; raise max_body if it is wanted";
         case RESHA_HTTP_EHEADERS_TOO_LARGE: return "; raise max_headers if they are wanted";
+        case -EMFILE: return "; raise 'ulimit -n', or ask for less at once";
         case -EAGAIN: return "; try later";
         default: return "";
         }

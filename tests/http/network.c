@@ -32,7 +32,7 @@ NETWORK(answers_that_are_not)
                      "two Content-Length that differ");
         fixture_fail(f->h, fixture_url(f->http, "/negative"), RESHA_HTTP_EPROTOCOL, "");
         fixture_fail(f->h, fixture_url(f->http, "/length-huge"), RESHA_HTTP_EPROTOCOL, "");
-        fixture_fail(f->h, fixture_url(f->http, "/http09"), RESHA_HTTP_EPROTOCOL, "");
+        fixture_fail(f->h, fixture_url(f->http, "/http09"), RESHA_HTTP_EPROTOCOL, "does not begin like HTTP/1");
         fixture_fail(f->h, fixture_url(f->http, "/bad-status"), RESHA_HTTP_EPROTOCOL, "");
         fixture_fail(f->h, fixture_url(f->http, "/zero-byte"), RESHA_HTTP_EPROTOCOL, "");
         fixture_fail(f->h, fixture_url(f->http, "/nothing"), -ECONNRESET, "closed the connection without an answer");
