@@ -101,6 +101,17 @@ static bool has_name(const struct derive *d, const char *name)
         return false;
 }
 
+/* Upper and lower case are the same to SQLite. */
+static const char *named_twice(const struct derive *d)
+{
+        const char *end = d->names.data + d->names.len;
+        for (const char *p = d->names.data; p && p < end; p += strlen(p) + 1)
+                for (const char *q = p + strlen(p) + 1; q < end; q += strlen(q) + 1)
+                        if (strcasecmp(p, q) == 0)
+                                return q;
+        return NULL;
+}
+
 static void write_create(struct derive *d)
 {
         text_puts(&d->create, "create table if not exists ");
@@ -149,6 +160,11 @@ static int init(struct derive *d, struct parts *p, const char *columns, struct t
                         return -EINVAL;
                 }
                 item = item[size] ? item + size + 1 : NULL;
+        }
+        const char *twice = named_twice(d);
+        if (twice) {
+                text_printf(problem, "--columns: two columns are named '%s'; NAME=a.b gives another name", twice);
+                return -EINVAL;
         }
         if (!has_name(d, d->key)) {
                 text_printf(problem, "--key %s: is not one of --columns", d->key);

@@ -46,7 +46,7 @@ static void fail_job(struct job *job, int rc, const struct retry_facts *facts, e
 {
         TEXT(why);
         if (rc < 0)
-                text_puts(&why, status_short_error(resha_error_of(rc)->text));
+                status_add_error(&why, rc);
         else
                 status_add(&why, job->status);
         if (verdict == RETRY_TOO_LONG) {

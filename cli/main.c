@@ -2,6 +2,7 @@
 
 /* The command `resha`: finds the subcommand and runs it. */
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,8 +36,18 @@ static int unknown(const char *word)
         return EXIT_USAGE;
 }
 
+/* Started with one of them closed, the next file opened would take its place, and get what is meant for it. Each is
+ * opened the wrong way round, so that its use fails as it would have. */
+static void fill_standard_files(void)
+{
+        for (int fd = 0; fd <= 2; fd++)
+                if (fcntl(fd, F_GETFD) < 0)
+                        (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); /* the lowest that is free */
+}
+
 int main(int argc, char **argv)
 {
+        fill_standard_files();
         if (argc < 2) {
                 fputs(help_resha, stderr);
                 return EXIT_USAGE;

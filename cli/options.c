@@ -239,6 +239,11 @@ static int parse_one(struct options *o, int argc, char **argv, int *i, struct te
                 }
                 value = argv[++*i];
         }
+        if (d->offset == AT(input) && o->input) { /* the last one would hold, and a whole list be left out */
+                text_printf(problem, "%s %s: one list is read, and '%s' is it; cat them together with -i -", label,
+                            value, o->input);
+                return -EINVAL;
+        }
         int rc = store(o, d, value, problem);
         if (rc < 0)
                 explain(d, label, value, problem);
@@ -309,10 +314,11 @@ int options_check(const struct options *o, struct text *ret_problem)
                 text_puts(ret_problem, "--ids says where the ids are in what --each gives: --each is missing");
         else if (o->each && strncmp(o->each, "sql:", 4) == 0 && !o->db)
                 text_puts(ret_problem, "--each sql:... asks the database of --db, which is missing");
-        else if (o->base_url && url_problem(o->base_url, strlen(o->base_url)))
-                text_printf(ret_problem, "--base-url %s: %s", o->base_url,
-                            url_problem(o->base_url, strlen(o->base_url)));
-        else if (o->table && !o->columns)
+        else if (o->base_url && url_problem(o->base_url, strlen(o->base_url))) {
+                text_puts(ret_problem, "--base-url ");
+                url_add_public(ret_problem, o->base_url, strlen(o->base_url));
+                text_printf(ret_problem, ": %s", url_problem(o->base_url, strlen(o->base_url)));
+        } else if (o->table && !o->columns)
                 text_puts(ret_problem, "--table needs --columns, which says what its rows are made of");
         else if (o->columns && !o->preset && !o->db)
                 text_puts(ret_problem, "--columns and --table make rows in a database: --db FILE is missing");

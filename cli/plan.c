@@ -84,8 +84,11 @@ int plan_ids_job(struct plan *p, struct job **ret_job)
                 return 0;
         resolve(p, p->o.each, strlen(p->o.each));
         const char *problem = p->work.failed ? NULL : url_problem(p->work.data, p->work.len);
-        if (problem)
-                return resha_fail(-EINVAL, "--each %s: %s", p->o.each, problem);
+        if (problem) {
+                TEXT(public);
+                url_add_public(&public, p->o.each, strlen(p->o.each));
+                return resha_fail(-EINVAL, "--each %s: %s", text_string(&public), problem);
+        }
         *ret_job = p->work.failed ? NULL : job_new(JOB_IDS, 0, p->work.data, p->work.len);
         return *ret_job ? 1 : -ENOMEM;
 }
@@ -106,13 +109,35 @@ int plan_load_ids(struct plan *p, resha_sqlite *db)
         return ids_add_file(&p->ids, db, p->o.each, p->o.ids_path);
 }
 
-/* A job for what is in p->work, or one that has failed already. */
-static int make_job(struct plan *p, unsigned long line, struct job **ret_job)
+static const char *work_problem(const struct plan *p)
 {
+        return url_problem(text_string(&p->work), p->work.len);
+}
+
+/* What is no URL is shown and stored all the same: a 0 byte would make another URL of it, an escape would reach the
+ * terminal. */
+static void replace_controls(struct text *t)
+{
+        TEXT(clean);
+        for (size_t i = 0; i < t->len; i++) {
+                if ((unsigned char)t->data[i] < ' ' || t->data[i] == 0x7f)
+                        text_puts(&clean, "\xef\xbf\xbd");
+                else
+                        text_putc(&clean, t->data[i]);
+        }
+        text_clear(t);
+        text_add(t, text_string(&clean), clean.len);
+        t->failed |= clean.failed;
+}
+
+/* A job for what is in p->work, or one that has failed already. */
+static int make_job(struct plan *p, unsigned long line, const char *problem, struct job **ret_job)
+{
+        if (problem)
+                replace_controls(&p->work);
         struct job *j = p->work.failed ? NULL : job_new(JOB_URL, p->given + 1, text_string(&p->work), p->work.len);
         if (!j)
                 return -ENOMEM;
-        const char *problem = url_problem(p->work.data, p->work.len);
         if (problem) {
                 TEXT(why);
                 if (line)
@@ -133,13 +158,13 @@ static int next_of_list(struct plan *p, bool wait, struct job **ret_job)
         int rc = p->o.list ? list_next(p->o.list, wait, &line, &size, &number) : 0;
         if (rc == -EMSGSIZE) {
                 text_clear(&p->work);
-                text_puts(&p->work, "(a line over 64 KiB)");
-                return make_job(p, number, ret_job);
+                text_printf(&p->work, "(line %lu)", number);
+                return make_job(p, number, "is longer than 64 KiB", ret_job);
         }
         if (rc <= 0)
                 return rc;
         resolve(p, line, size);
-        return make_job(p, number, ret_job);
+        return make_job(p, number, work_problem(p), ret_job);
 }
 
 int plan_next(struct plan *p, bool wait, struct job **ret_job)
@@ -155,12 +180,12 @@ int plan_next(struct plan *p, bool wait, struct job **ret_job)
                 TEXT(filled);
                 url_add_filled(&filled, p->o.urls[0], id, size);
                 resolve(p, text_string(&filled), filled.len);
-                return filled.failed ? -ENOMEM : make_job(p, 0, ret_job);
+                return filled.failed ? -ENOMEM : make_job(p, 0, work_problem(p), ret_job);
         }
         if (p->next_url < p->o.n_urls) {
                 const char *url = p->o.urls[p->next_url++];
                 resolve(p, url, strlen(url));
-                return make_job(p, 0, ret_job);
+                return make_job(p, 0, work_problem(p), ret_job);
         }
         return next_of_list(p, wait, ret_job);
 }

@@ -62,7 +62,7 @@ static void say_answer(struct progress *p, const struct pipeline_event *e)
 {
         TEXT(t);
         if (e->rc < 0)
-                text_puts(&t, status_short_error(resha_error_of(e->rc)->text));
+                status_add_error(&t, e->rc);
         else
                 text_printf(&t, "%d", e->status);
         text_puts(&t, "  ");

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#include <resha/error.h>
+#include <resha/http.h>
+
 static const struct {
         int status;
         const char *name;
@@ -63,8 +66,13 @@ void status_add(struct text *t, int status)
                         text_printf(t, " %s", names[i].name);
 }
 
-const char *status_short_error(const char *text)
+void status_add_error(struct text *t, int rc)
 {
+        const char *text = resha_error_of(rc)->text;
         const char *rest = strncmp(text, "GET ", 4) == 0 ? strstr(text, ": ") : NULL;
-        return rest && rest[2] ? rest + 2 : text;
+        const char *shown = rest && rest[2] ? rest + 2 : text;
+        const char *remedy = strstr(shown, "; raise max_");
+        text_add(t, shown, remedy ? (size_t)(remedy - shown) : strlen(shown));
+        if (rc == RESHA_HTTP_ETOO_LARGE)
+                text_puts(t, "; --max-body sets the limit");
 }

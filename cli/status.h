@@ -9,7 +9,7 @@
 /* "404 Not Found"; a number without a known name stands alone. */
 void status_add(struct text *t, int status);
 
-/* The text of an HTTP error without "GET URL: " in front of it. */
-const char *status_short_error(const char *text);
+/* The text of an HTTP error without "GET URL: " in front of it, and with the option where the library names its own. */
+void status_add_error(struct text *t, int rc);
 
 #endif

@@ -26,16 +26,21 @@ static bool has_scheme(const char *url, size_t size, size_t *ret_authority)
         return false;
 }
 
-static bool split(const char *url, size_t size, struct parts *ret)
+static void split_authority(const char *url, size_t size, size_t authority, struct parts *ret)
 {
-        struct parts p;
-        if (!has_scheme(url, size, &p.authority))
-                return false;
-        p.host = p.rest = p.authority;
+        struct parts p = { .authority = authority, .host = authority, .rest = authority };
         for (; p.rest < size && url[p.rest] != '/' && url[p.rest] != '?' && url[p.rest] != '#'; p.rest++)
                 if (url[p.rest] == '@')
                         p.host = p.rest + 1;
         *ret = p;
+}
+
+static bool split(const char *url, size_t size, struct parts *ret)
+{
+        size_t authority;
+        if (!has_scheme(url, size, &authority))
+                return false;
+        split_authority(url, size, authority, ret);
         return true;
 }
 
@@ -84,11 +89,10 @@ bool url_like(const char *word)
 
 void url_add_public(struct text *t, const char *url, size_t size)
 {
-        struct parts p;
-        if (!split(url, size, &p) || p.host == p.authority) {
-                text_add(t, url, size);
-                return;
-        }
+        const char *colon = memmem(url, size, "://", 3);
+        struct parts p = { .authority = 0 };
+        if (colon)
+                split_authority(url, size, (size_t)(colon - url) + 3, &p);
         text_add(t, url, p.authority);
         text_add(t, url + p.host, size - p.host);
 }

@@ -45,6 +45,8 @@ def usage_errors_are_one_line():
           OWN + "--columns: 'a..b' is not NAME, a.b.c or NAME=a.b[0].c")
     equal(complaint("fetch", "http://h/", "--db", "x.db", "--columns", "a,b"),
           OWN + "--key id: is not one of --columns")
+    equal(complaint("fetch", "http://h/", "--db", "x.db", "--columns", "id,a,A=b"),
+          OWN + "--columns: two columns are named 'A'; NAME=a.b gives another name")
     equal(complaint("fetsh"), "resha: unknown command 'fetsh'; did you mean 'resha fetch'?")
     assert not os.path.exists("x.db")
 
@@ -118,7 +120,7 @@ def bad_input_has_one_line_each_and_loses_nothing_else():
             s.url + "/status/404": "404 Not Found",
             s.url + "/status/500": "500 Internal Server Error (2 attempts in ",
             s.url + "/loop/0": "redirect",
-            s.url + "/big/5000": "",
+            s.url + "/big/5000": "larger than 4096 bytes; --max-body sets the limit",
             s.url + "/cut/1": "",
             s.url + "/reset/1": "",
             s.url + "/never/1": "",
@@ -141,6 +143,54 @@ def bad_input_has_one_line_each_and_loses_nothing_else():
                 has(errors[url].lower(), part.lower())
                 equal(told[0], f"{OWN}{url}: {errors[url]}")
         matches(r.err, r"12 of 12  10 failed")
+
+
+@test
+def what_is_no_url_keeps_its_password_and_its_bytes():
+    with server() as s:
+        write("list", f"ftp://me:s3cret@h/\n{s.url}/ok/1\n{s.url}/ok/1\0x\n")
+        r = run("fetch", "-i", "list", "--db", "x.db")
+        equal((r.code, r.out), (1, ""))
+        assert "s3cret" not in r.err, r.err
+        with open("x.db", "rb") as f:
+            assert b"s3cret" not in f.read()
+        equal(query("x.db", "select failed_at is null from fetch where url like '%/ok/1'"), [(1,)])
+        equal(query("x.db", "select count(*) from fetch"), [(3,)])
+        for option in ("--base-url", "--each"):
+            r = run("fetch", s.url + "/{}", "--each", "-", option, "http://me:s3cret@h:port/")
+            equal(r.code, 2)
+            assert "s3cret" not in r.err, r.err
+        r = run("fetch", "-i", "list", "-i", "list")
+        equal((r.code, r.err.count("\n")), (2, 1))
+
+
+def shell(command):
+    return subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(), check=False)
+
+
+@test
+def standard_files_that_are_closed():
+    with server() as s:
+        fetch = f"{os.environ['RESHA']} fetch {s.url}/ok/1"
+        equal(shell(f"{fetch} -o out.jsonl 2>&-").returncode, 0)
+        with open("out.jsonl", encoding="utf-8") as f:
+            equal(len([json.loads(line) for line in f]), 1)
+        r = shell(f"{fetch} >&-")
+        equal(r.returncode, 3)
+        has(r.stderr, "stdout: Bad file descriptor")
+        r = shell(f"{os.environ['RESHA']} fetch -i - <&-")
+        equal(r.returncode, 2)
+        has(r.stderr, "stdin: Bad file descriptor")
+
+
+@test
+def too_few_files_are_called_so():
+    with server() as s:
+        urls = " ".join(f"{s.url}/slow/0.2/{i}" for i in range(30))
+        r = shell(f"ulimit -n 16; {os.environ['RESHA']} fetch {urls} -c 30 --retries 0")
+        equal(r.returncode, 1)
+        has(r.stderr, "Too many open files; raise 'ulimit -n'")
+        assert "refused" not in r.stderr, r.stderr
 
 
 @test

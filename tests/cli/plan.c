@@ -89,6 +89,22 @@ TASK(plan_of_arguments_and_a_list)
         return 0;
 }
 
+TASK(plan_shows_what_is_no_url)
+{
+        char long_line[70000];
+        const char *urls[] = { "http://a/\033[31m", long_line };
+        struct plan *p RESHA_CLEANUP(plan_freep) = NULL;
+        memset(long_line, 'x', sizeof long_line - 1);
+        memcpy(long_line + sizeof long_line - 2, "\n", 2);
+        struct plan_options o = { .urls = urls, .n_urls = 1, .list = list_of(long_line) };
+        ASSERT_OK(plan_new(&o, &p));
+        struct job *job RESHA_CLEANUP(job_freep) = NULL;
+        ASSERT_EQ(plan_next(p, true, &job), 1);
+        ASSERT_STR(job->key, "http://a/\xef\xbf\xbd[31m");
+        ASSERT_STR(jobs_of(p), "2:!line 1 is no URL: it is longer than 64 KiB;0");
+        return 0;
+}
+
 TASK(plan_is_cut_at_first)
 {
         const char *urls[] = { "http://a/" };

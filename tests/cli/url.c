@@ -54,6 +54,8 @@ TEST(passwords_are_not_shown)
         ASSERT_STR(of(&t), "http://host:1/");
         url_add_public(&t, urls[2], strlen(urls[2]));
         ASSERT_STR(of(&t), "http://example.org/@x");
+        url_add_public(&t, "ftp://u:secret@h/a@b", 20); /* no URL for us, and shown as such */
+        ASSERT_STR(of(&t), "ftp://h/a@b");
 }
 
 TEST(hosts_are_compared_with_scheme_and_port)
