@@ -113,6 +113,14 @@ static int explain_none(resha_sqlite *db, const resha_value *json_and_path, cons
         return rc;
 }
 
+/* SQLite's own text would show a statement that is ours. */
+static int explain_failure(resha_sqlite *db, const resha_value *json, int error)
+{
+        resha_rows *rows RESHA_CLEANUP(resha_rows_freep) = NULL;
+        int rc = resha_sqlite_query(db, "select json_valid(?1)", json, 1, &rows);
+        return rc >= 0 && !resha_rows_int(rows, 0, 0) ? resha_fail(-EBADMSG, "malformed JSON") : error;
+}
+
 int ids_add_json(struct ids *ids, resha_sqlite *db, const char *json, size_t size, const char *path)
 {
         struct text pieces[MAX_STARS + 1] = { { .len = 0 } };
@@ -130,6 +138,8 @@ int ids_add_json(struct ids *ids, resha_sqlite *db, const char *json, size_t siz
                         values[i + 1] = RESHA_TEXT(text_string(&pieces[i]));
                 add_query(&sql, (unsigned)stars, last_is_empty);
                 rc = sql.failed ? -ENOMEM : resha_sqlite_query(db, sql.data, values, n + 1, &rows);
+                if (rc < 0 && rc != -ECANCELED)
+                        rc = explain_failure(db, values, rc);
         }
         if (rc >= 0)
                 rc = add_rows(ids, rows);
@@ -163,6 +173,15 @@ static int read_all(const char *file, struct text *ret)
         return rc < 0 ? rc : ret->failed ? -ENOMEM : 0;
 }
 
+static int name_file(const char *file, int rc)
+{
+        if (rc >= 0 || rc == -ECANCELED || rc == -ENOMEM)
+                return rc;
+        TEXT(why);
+        text_puts(&why, resha_error_of(rc)->text);
+        return resha_fail(rc, "%s: %s", file, text_string(&why));
+}
+
 int ids_add_file(struct ids *ids, resha_sqlite *db, const char *file, const char *path)
 {
         TEXT(all);
@@ -177,7 +196,9 @@ int ids_add_file(struct ids *ids, resha_sqlite *db, const char *file, const char
                 p += 3;
         size_t blank = strspn(p, " \t\r\n");
         if (p[blank] == '[' || p[blank] == '{')
-                return ids_add_json(ids, db, p, (size_t)(end - p), path);
+                return name_file(file, ids_add_json(ids, db, p, (size_t)(end - p), path));
+        if (memchr(p, '\0', (size_t)(end - p)))
+                return name_file(file, resha_fail(-EINVAL, "has a 0 byte in it; save it as UTF-8"));
         while (p < end && rc >= 0) {
                 char *nl = memchr(p, '\n', (size_t)(end - p));
                 char *line = p;

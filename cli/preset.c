@@ -88,7 +88,7 @@ static void add_own_path(struct text *t, unsigned up, const char *rest, const ch
 
 static int apply_named(struct options *o, const char *name, struct text *problem)
 {
-        for (int place = 0; place < 3; place++) {
+        for (int place = 0; place < 3 && *name; place++) {
                 TEXT(path);
                 if (place == 0)
                         add_user_path(&path, name);

@@ -110,6 +110,20 @@ static int check_version(struct store *s, resha_sqlite_tx *tx)
         return rc;
 }
 
+/* Tables of these names may be another program's. [tx] */
+static int check_tables(struct store *s, resha_sqlite_tx *tx)
+{
+        static const char sql[] =
+                "select (select count(*) from pragma_table_info('fetch') where name in ('url', 'failed_at', 'run'))"
+                " + (select count(*) from pragma_table_info('run') where name in ('source', 'saved_at'))";
+        resha_rows *rows RESHA_CLEANUP(resha_rows_freep) = NULL;
+        int rc = resha_sqlite_tx_query(tx, sql, NULL, 0, &rows);
+        if (rc >= 0 && resha_rows_int(rows, 0, 0) != 5)
+                return resha_fail(-ENOTSUP, "%s: has a table fetch or run of another program; take another file",
+                                  s->o.path);
+        return rc;
+}
+
 /* Finds the run to go on with: 1, 0, or negative. [tx] */
 static int find_cut_short(struct store *s, resha_sqlite_tx *tx)
 {
@@ -134,6 +148,8 @@ static int begin_run(resha_sqlite_tx *tx, void *arg)
         struct store *s = arg;
         resha_rows *rows RESHA_CLEANUP(resha_rows_freep) = NULL;
         int rc = check_version(s, tx);
+        if (rc >= 0)
+                rc = check_tables(s, tx);
         if (rc >= 0)
                 rc = resha_sqlite_tx_query(tx, "select 1 from fetch limit 1", NULL, 0, &rows);
         s->had_rows = rc >= 0 && resha_rows_count(rows) > 0;

@@ -39,6 +39,12 @@ def usage_errors_are_one_line():
     equal(complaint("fetch", "-i", "/"), OWN + "/: Is a directory")
     equal(complaint("fetch", "--each", "no-ids.txt", "http://h/{}"),
           OWN + "no-ids.txt: No such file or directory")
+    equal(complaint("fetch", ""), OWN + "no preset ''; a URL starts with http:// or https://")
+    write("bad.json", '{"a": [1, 2')
+    equal(complaint("fetch", "--each", "bad.json", "http://h/{}"), OWN + "bad.json: malformed JSON")
+    write("utf16", "7\n8\n".encode("utf-16-le"))
+    equal(complaint("fetch", "--each", "utf16", "http://h/{}"),
+          OWN + "utf16: has a 0 byte in it; save it as UTF-8")
     equal(complaint("fetch", "http://h/", "-H", "s3cret"),
           OWN + "-H: 'NAME: VALUE' is needed, or @FILE with one a line")
     equal(complaint("fetch", "http://h/", "--db", "x.db", "--columns", "a..b"),
@@ -207,6 +213,10 @@ def databases_that_cannot_be_written():
         r = run("fetch", s.url + "/ok/1", "--db", "newer.db")
         equal((r.code, r.err.count("\n")), (3, 1))
         has(r.err, "user_version is 99")
+        query("other.db", "create table fetch (a)")
+        r = run("fetch", s.url + "/ok/1", "--db", "other.db")
+        equal((r.code, r.err), (3, OWN + "other.db: has a table fetch or run of another program; take another file\n"))
+        equal(query("other.db", "select name from sqlite_master"), [("fetch",)])
         r = run("fetch", s.url + "/ok/1", "--summary", "no/such/folder/x")
         equal((r.code, r.err.count("\n")), (3, 1))
         r = run("fetch", s.url + "/ok/1", "-o", "no/such/folder/x")
