@@ -28,10 +28,11 @@ $(BUILD)/build.ninja:
 	@log=$$(meson setup $(BUILD) -Dwerror=false $(MESON_ARGS)) || { echo "$$log"; exit 1; }
 
 build: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) -j$(JOBS)
+	@ninja -C $(BUILD) -j$(JOBS) $(TARGETS)
 
+# Only the command: a newcomer does not wait for the tests to be compiled.
 demo: setup
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build TARGETS=cli/resha
 	@$(BUILD)/cli/resha demo
 
 test: setup
