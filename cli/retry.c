@@ -47,6 +47,8 @@ bool retry_transient(int rc, int status)
         case -ECONNRESET:
         case -EPIPE:
         case -EAGAIN: /* the name server does not answer for now */
+        case -EMFILE: /* our own limit: others give theirs back */
+        case -ENFILE:
         case -ENETUNREACH:
         case -EHOSTUNREACH: return true;
         default: return rc >= 0 && transient_status(status);

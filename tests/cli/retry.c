@@ -27,6 +27,7 @@ TEST(only_what_may_pass_is_tried_again)
         ASSERT_TRUE(retry_transient(RESHA_HTTP_ECONNECT_TIMEOUT, 0));
         ASSERT_TRUE(retry_transient(RESHA_HTTP_ETRUNCATED, 0));
         ASSERT_TRUE(retry_transient(-ECONNRESET, 0));
+        ASSERT_TRUE(retry_transient(-EMFILE, 0));
         ASSERT_FALSE(retry_transient(RESHA_HTTP_ETLS, 0));
         ASSERT_FALSE(retry_transient(RESHA_HTTP_EHOST, 0));
         ASSERT_FALSE(retry_transient(RESHA_HTTP_ETOO_LARGE, 0));
