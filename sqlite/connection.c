@@ -140,8 +140,8 @@ void rs_sqlite_conn_close(struct rs_sqlite_conn *conn)
                 conn->control[i] = NULL;
         }
         rs_sqlite_cache_done(&conn->cache);
-        for (sqlite3_stmt *s; conn->handle && (s = sqlite3_next_stmt(conn->handle, NULL));)
-                sqlite3_finalize(s); /* of cursors */
+        /* Not whatever sqlite3_next_stmt() finds: some are a virtual table's own, as of full-text search. */
+        rs_sqlite_cursors_finish(conn);
         int result = sqlite3_close(conn->handle);
         assert(result == SQLITE_OK); /* else a statement was left: a bug of ours */
         (void)result;

@@ -10,8 +10,9 @@
  * The statement is finalized on the worker: when the cursor is over, or else by its close, or else with the connection
  * when the database closes.
  *
- * Invariants: a cursor is in db->cursors from open to close, or until the database closes, which takes db and handle
- * from it. `failed` is the code that every further call gives. */
+ * Invariants: a cursor is in db->cursors from open to close, or until the database closes, which takes db and stmt
+ * from it. Its statement is in conn->cursors until it is finalized, even where the cursor has gone before. `failed`
+ * is the code that every further call gives. */
 
 #include "internal.h"
 
@@ -26,7 +27,7 @@ enum { CHUNK_ROWS = 256, CHUNK_BYTES = 64 << 10 };
 struct resha_sqlite_cursor {
         resha_sqlite_cursor *previous, *next; /* in db->cursors */
         resha_sqlite *db;                     /* NULL: the database is closed */
-        sqlite3_stmt *handle;                 /* NULL: over */
+        struct rs_sqlite_stmt *stmt;          /* NULL: over */
         resha_rows *rows;                     /* of the latest next */
         int failed;
         char sql[];
@@ -45,6 +46,32 @@ static struct rs_sqlite_conn *conn_of(resha_sqlite *db)
         return strcmp(db->path, ":memory:") == 0 ? &db->writer : &db->reader;
 }
 
+static void hold(struct rs_sqlite_conn *conn, struct rs_sqlite_stmt *s)
+{
+        s->newer = NULL;
+        s->older = conn->cursors;
+        if (s->older)
+                s->older->newer = s;
+        conn->cursors = s;
+}
+
+static void let_go(struct rs_sqlite_conn *conn, struct rs_sqlite_stmt *s)
+{
+        if (s->newer)
+                s->newer->older = s->older;
+        else
+                conn->cursors = s->older;
+        if (s->older)
+                s->older->newer = s->newer;
+        rs_sqlite_statement_free(s);
+}
+
+void rs_sqlite_cursors_finish(struct rs_sqlite_conn *conn)
+{
+        while (conn->cursors)
+                let_go(conn, conn->cursors);
+}
+
 static int run_open(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 {
         struct cursor_call *c = (struct cursor_call *)call;
@@ -59,12 +86,13 @@ static int run_open(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
                 rc = rs_sqlite_bind(conn, s, c->values, c->n, SQLITE_TRANSIENT);
         else
                 rc = rs_sqlite_refuse(conn->db, -EINVAL, cursor->sql, "a cursor is for SQL that reads rows");
-        if (rc >= 0)
-                cursor->handle = s->handle;
-        else
-                sqlite3_finalize(s->handle);
-        resha_free(s);
-        return rc;
+        if (rc < 0) {
+                rs_sqlite_statement_free(s);
+                return rc;
+        }
+        hold(conn, s);
+        cursor->stmt = s;
+        return 0;
 }
 
 static void add(resha_sqlite *db, resha_sqlite_cursor *cursor)
@@ -109,22 +137,22 @@ int resha_sqlite_cursor_open(resha_sqlite *db, const char *sql, const resha_valu
         return 0;
 }
 
-static void finish(resha_sqlite_cursor *cursor)
+static void finish(struct rs_sqlite_conn *conn, resha_sqlite_cursor *cursor)
 {
-        sqlite3_finalize(cursor->handle);
-        cursor->handle = NULL;
+        let_go(conn, cursor->stmt);
+        cursor->stmt = NULL;
 }
 
 /* Reads until the chunk is full. 1: there may be more; 0: this was the last. */
 static int fill(struct rs_sqlite_conn *conn, resha_sqlite_cursor *cursor, resha_rows *rows)
 {
         while (resha_rows_count(rows) < CHUNK_ROWS && rs_sqlite_rows_bytes(rows) < CHUNK_BYTES) {
-                int result = sqlite3_step(cursor->handle);
+                int result = sqlite3_step(cursor->stmt->handle);
                 if (result == SQLITE_DONE)
                         return 0;
                 if (result != SQLITE_ROW)
                         return rs_sqlite_error(conn, result, cursor->sql, "");
-                int rc = rs_sqlite_rows_add(rows, cursor->handle);
+                int rc = rs_sqlite_rows_add(rows, cursor->stmt->handle);
                 if (rc == RESHA_SQLITE_ERESULT_SIZE)
                         return rs_sqlite_refuse(conn->db, rc, cursor->sql, "a row is over max_result_bytes");
                 if (rc < 0)
@@ -137,7 +165,7 @@ static int run_next(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 {
         struct cursor_call *c = (struct cursor_call *)call;
         resha_sqlite_cursor *cursor = c->cursor;
-        int rc = rs_sqlite_rows_new(cursor->handle, conn->db->opts.max_result_bytes, &c->rows);
+        int rc = rs_sqlite_rows_new(cursor->stmt->handle, conn->db->opts.max_result_bytes, &c->rows);
         if (rc >= 0) {
                 rs_sqlite_watch(conn, true);
                 rc = fill(conn, cursor, c->rows);
@@ -145,7 +173,7 @@ static int run_next(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
         }
         cursor->failed = rc < 0 ? rc : 0;
         if (rc <= 0)
-                finish(cursor);
+                finish(conn, cursor);
         return rc < 0 ? rc : resha_rows_count(c->rows) > 0;
 }
 
@@ -156,7 +184,7 @@ int resha_sqlite_cursor_next(resha_sqlite_cursor *cursor, const resha_rows **ret
                 return resha_fail_at(RESHA_SQLITE_ECLOSED, NULL, "the database of the cursor is closed");
         if (cursor->failed < 0)
                 return rs_sqlite_refuse(cursor->db, cursor->failed, cursor->sql, "the cursor has failed before");
-        if (!cursor->handle)
+        if (!cursor->stmt)
                 return 0;
         struct cursor_call c = { .call.run = run_next, .cursor = cursor };
         int rc = rs_sqlite_hop(conn_of(cursor->db), &c.call);
@@ -169,8 +197,7 @@ int resha_sqlite_cursor_next(resha_sqlite_cursor *cursor, const resha_rows **ret
 
 static int run_finish(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 {
-        (void)conn;
-        finish(((struct cursor_call *)call)->cursor);
+        finish(conn, ((struct cursor_call *)call)->cursor);
         return 0;
 }
 
@@ -188,7 +215,7 @@ void resha_sqlite_cursor_close(resha_sqlite_cursor *cursor)
 {
         if (!cursor)
                 return;
-        if (cursor->db && cursor->handle)
+        if (cursor->db && cursor->stmt)
                 finish_there(cursor);
         if (cursor->db)
                 take_out(cursor);
@@ -210,6 +237,6 @@ void rs_sqlite_cursors_detach(resha_sqlite *db)
                 resha_sqlite_cursor *cursor = db->cursors;
                 take_out(cursor);
                 cursor->db = NULL;
-                cursor->handle = NULL;
+                cursor->stmt = NULL;
         }
 }

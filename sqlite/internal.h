@@ -33,7 +33,7 @@ enum rs_sqlite_kind {
 struct rs_sqlite_stmt {
         sqlite3_stmt *handle;
         struct rs_sqlite_stmt *chain;         /* next in its bucket */
-        struct rs_sqlite_stmt *newer, *older; /* order of last use */
+        struct rs_sqlite_stmt *newer, *older; /* order of last use; or in conn->cursors */
         size_t length;                        /* of sql */
         uint32_t hash;
         enum rs_sqlite_kind kind;
@@ -60,9 +60,12 @@ int rs_sqlite_statement_get(struct rs_sqlite_conn *conn, const char *sql, struct
 /* Lets go of what it has read and of the values bound to it. */
 void rs_sqlite_statement_put(struct rs_sqlite_stmt *stmt);
 
-/* A statement that is the caller's: finalize its handle and resha_free() it. */
+/* A statement that is the caller's, who gives it to rs_sqlite_statement_free(). */
 int rs_sqlite_statement_make(struct rs_sqlite_conn *conn, const char *sql, size_t length,
                              struct rs_sqlite_stmt **ret_stmt);
+
+/* Finalizes it. NULL is fine. */
+void rs_sqlite_statement_free(struct rs_sqlite_stmt *stmt);
 
 /* SQLITE_STATIC: the values stay until the statement is put. SQLITE_TRANSIENT: they are copied. */
 int rs_sqlite_bind(struct rs_sqlite_conn *conn, struct rs_sqlite_stmt *stmt, const resha_value *values, size_t n,
@@ -91,6 +94,7 @@ struct rs_sqlite_conn {
         resha_sqlite *db;
         struct rs_sqlite_call *call; /* the one that runs; NULL between */
         struct rs_sqlite_cache cache;
+        struct rs_sqlite_stmt *cursors; /* statements of cursors that are not over, by their list links */
         sqlite3_stmt *control[RS_SQLITE_CONTROLS]; /* compiled at first use */
         int64_t waited_ms;                         /* for the lock that is waited for now */
 };
@@ -155,6 +159,9 @@ int rs_sqlite_rows_run(struct rs_sqlite_conn *conn, const char *sql, const resha
 int rs_sqlite_check(const resha_sqlite *db, const char *sql, const resha_value *values, size_t n);
 
 /* ---- cursor.c ---------------------------------------------------------------------------------------------------- */
+
+/* Finalizes what is left of cursors on that connection. On the worker. */
+void rs_sqlite_cursors_finish(struct rs_sqlite_conn *conn);
 
 /* The database closes: cursors stay with their owners, but are over. Loop's thread, when no call is left. */
 void rs_sqlite_cursors_detach(resha_sqlite *db);

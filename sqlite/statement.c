@@ -62,8 +62,7 @@ static void discard(struct rs_sqlite_cache *cache, struct rs_sqlite_stmt *s)
         *at = s->chain;
         list_remove(cache, s);
         cache->count--;
-        sqlite3_finalize(s->handle);
-        resha_free(s);
+        rs_sqlite_statement_free(s);
 }
 
 void rs_sqlite_cache_done(struct rs_sqlite_cache *cache)
@@ -163,6 +162,14 @@ int rs_sqlite_statement_make(struct rs_sqlite_conn *conn, const char *sql, size_
         return 0;
 }
 
+void rs_sqlite_statement_free(struct rs_sqlite_stmt *s)
+{
+        if (!s)
+                return;
+        sqlite3_finalize(s->handle);
+        resha_free(s);
+}
+
 int rs_sqlite_statement_get(struct rs_sqlite_conn *conn, const char *sql, struct rs_sqlite_stmt **ret_stmt)
 {
         size_t length = strlen(sql);
@@ -178,8 +185,7 @@ int rs_sqlite_statement_get(struct rs_sqlite_conn *conn, const char *sql, struct
         if (rc < 0)
                 return rc;
         if (s->kind == RS_SQLITE_TRANSACTION) {
-                sqlite3_finalize(s->handle);
-                resha_free(s);
+                rs_sqlite_statement_free(s);
                 return rs_sqlite_refuse(conn->db, RESHA_SQLITE_ETRANSACTION, sql,
                                         "begin and end transactions with resha_sqlite_transaction()");
         }

@@ -3,6 +3,7 @@
 
 #include "common.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -230,5 +231,24 @@ TASK(a_cursor_is_interrupted)
         ASSERT_EQ(resha_scope_end(&s, -ECANCELED), -ETIME);
         ASSERT_EQ(one_int(db, "select 1"), 1);
         resha_sqlite_close(db);
+        return 0;
+}
+
+/* Virtual tables keep statements of their own on the handle: closing must leave those to them. */
+TASK(a_database_with_full_text_search_closes)
+{
+        if (!sqlite3_compileoption_used("ENABLE_FTS5"))
+                return 0;
+        resha_sqlite *db = open_db(temp_path("fts.db"));
+        resha_sqlite_cursor *cursor = NULL;
+        const resha_rows *rows = NULL;
+
+        run_sql(db, "create virtual table doc using fts5 (body)");
+        run_sql(db, "insert into doc values ('one resha'), ('two')");
+        ASSERT_EQ(one_int(db, "select count(*) from doc where doc match 'resha'"), 1);
+        ASSERT_OK(resha_sqlite_cursor_open(db, "select body from doc where doc match 'resha OR two'", NULL, 0, &cursor));
+        ASSERT_EQ(resha_sqlite_cursor_next(cursor, &rows), 1);
+        resha_sqlite_close(db);
+        resha_sqlite_cursor_close(cursor);
         return 0;
 }
