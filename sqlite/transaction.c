@@ -20,6 +20,8 @@ struct resha_sqlite_tx {
         int dead;
 };
 
+static const char STOPPED[] = "the transaction is cancelled and will be rolled back";
+
 /* Whether a call on `tx` may run. The record of a dead one's code is the first failure's: same thread, same code. */
 static int enter(resha_sqlite_tx *tx, const char *sql, const resha_value *values, size_t n)
 {
@@ -30,7 +32,7 @@ static int enter(resha_sqlite_tx *tx, const char *sql, const resha_value *values
         int stop = rs_sqlite_stopped(tx->conn);
         if (!stop)
                 return rs_sqlite_check(tx->conn->db, sql, values, n);
-        tx->dead = rs_sqlite_refuse(tx->conn->db, stop, NULL, "the transaction is cancelled and will be rolled back");
+        tx->dead = rs_sqlite_refuse(tx->conn->db, stop, NULL, STOPPED);
         return tx->dead;
 }
 
@@ -108,7 +110,9 @@ static int run_transaction(struct rs_sqlite_conn *conn, struct rs_sqlite_call *c
         tx->thread = pthread_self();
         rc = tx->fn(tx, tx->arg);
         tx->conn = NULL;
-        int ended = rc < 0 ? rc : tx->dead;
+        int ended = rc < 0 ? rc : tx->dead, stop = rs_sqlite_stopped(conn);
+        if (ended >= 0 && stop) /* since its last call */
+                ended = rs_sqlite_refuse(conn->db, stop, NULL, STOPPED);
         if (ended >= 0)
                 ended = rs_sqlite_control(conn, RS_SQLITE_COMMIT);
         if (ended < 0)

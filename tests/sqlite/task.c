@@ -202,6 +202,28 @@ TASK(a_cancelled_transaction_is_rolled_back)
         return 0;
 }
 
+/* Makes no call after the cancel that could tell it. */
+static int insert_then_work(resha_sqlite_tx *tx, void *arg)
+{
+        int rc = resha_sqlite_tx_execute(tx, "insert into t values (1)", NULL, 0, NULL);
+
+        (void)arg;
+        usleep(100000);
+        return rc;
+}
+
+TASK(a_cancel_after_the_last_call_rolls_back_too)
+{
+        needs_threads();
+        resha_sqlite *db = open_db(NULL);
+
+        run_sql(db, "create table t (a)");
+        ASSERT_EQ(transaction_within(db, insert_then_work, NULL, 30), -ETIME);
+        ASSERT_EQ(one_int(db, "select count(*) from t"), 0);
+        resha_sqlite_close(db);
+        return 0;
+}
+
 static int slow_insert(resha_sqlite_tx *tx, void *arg)
 {
         (void)arg;
