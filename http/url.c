@@ -374,19 +374,42 @@ static void show_query(struct shown *s, const char *p, size_t n)
         }
 }
 
+/* How many bytes "scheme://" takes; 0 if there is none. */
+static size_t scheme_size(const char *url)
+{
+        size_t n = strspn(url, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+        return n > 0 && strncmp(url + n, "://", 3) == 0 ? n + 3 : 0;
+}
+
+/* Whether what stands before the path can be a host with its port. If not, it may be the beginning of a password with
+ * a '/', '?' or '#' in it that should have been written as %XX. */
+static bool is_authority(const char *p, size_t n)
+{
+        const char *colon = n > 0 && p[0] != '[' ? memchr(p, ':', n) : NULL;
+        for (const char *q = colon ? colon + 1 : p + n; q < p + n; q++)
+                if (*q < '0' || *q > '9')
+                        return false;
+        return true;
+}
+
+/* The length of what is taken for user information, with its '@'. */
+static size_t user_size(const char *p, bool has_scheme)
+{
+        size_t n = strcspn(p, "/?#"), user = 0;
+        for (size_t i = 0; i < n; i++)
+                if (p[i] == '@')
+                        user = i + 1;
+        const char *last = strrchr(p, '@');
+        bool sound = has_scheme && is_authority(p + user, n - user);
+        return last && !sound ? (size_t)(last - p) + 1 : user;
+}
+
 static void show_all(struct shown *s, const char *url)
 {
-        size_t size = strcspn(url, "#");
-        const char *start = strstr(url, "://");
-        size_t scheme = start && start < url + size ? (size_t)(start - url) + 3 : 0;
-        size_t authority = strcspn(url + scheme, "/?#");
-        size_t host = 0;
-        for (size_t i = 0; i < authority; i++)
-                if (url[scheme + i] == '@')
-                        host = i + 1;
+        size_t scheme = scheme_size(url);
+        const char *rest = url + scheme + user_size(url + scheme, scheme > 0);
+        size_t n = strcspn(rest, "#");
         show(s, url, scheme);
-        const char *rest = url + scheme + host;
-        size_t n = size - scheme - host;
         const char *query = memchr(rest, '?', n);
         size_t path = query ? (size_t)(query - rest) + 1 : n;
         show(s, rest, path);

@@ -199,6 +199,13 @@ TEST(url_shown_without_secrets)
         shows("http://h/?api_key=123&q=resha&Token=4&x", "http://h/?api_key=***&q=resha&Token=***&x");
         shows("http://h/?token", "http://h/?token");
         shows("user:pass@h", "h");
+        shows("http://user:pa/ss@h/x", "http://h/x"); /* a password that should have been written with %2F, ... */
+        shows("http://user:pa?ss@h/x", "http://h/x");
+        shows("http://user:pa#ss@h/x", "http://h/x");
+        shows("http:/user:pass@h/x", "h/x");
+        shows("http://h:80/@me?q=a@b", "http://h:80/@me?q=a@b");
+        shows("http://[::1]:80/@me", "http://[::1]:80/@me");
+        shows("//h/?token=1&next=http://h/", "//h/?token=***&next=http://h/");
         shows("http://h/\r\nX", "http://h/??X");
         shows("", "");
         shows("http://h/0123456789012345678901234567890123456789012345678901234567890123456789",
