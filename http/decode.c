@@ -12,6 +12,9 @@
  *                                            ^                        |
  *                                            +---(gzip: next member)--+--(gzip: zero bytes)--> PADDING
  *
+ * Whoever takes the output cannot see what goes from stage to stage: there, a few bytes can become gigabytes that a
+ * later stage swallows (padding, blocks without content). So that has a cap too (rs_http_decoder_limit).
+ *
  * A body without a single byte is whole in every coding: servers mark empty answers as gzip too. */
 
 #include "decode.h"
@@ -24,7 +27,7 @@
 #include <strings.h>
 #include <zlib.h>
 
-enum { STAGES_MAX = 4, OUT_SIZE = 16384 };
+enum { STAGES_MAX = 4, OUT_SIZE = 16384, BETWEEN_LEAST = 1 << 20 };
 
 enum coding { GZIP, DEFLATE, BROTLI };
 enum state { START, RUN, END, PADDING };
@@ -42,6 +45,7 @@ struct stage {
 
 struct rs_http_decoder {
         unsigned count;
+        uint64_t between; /* bytes that a stage may still give to another */
         struct stage stages[STAGES_MAX];
 };
 
@@ -97,6 +101,7 @@ static int add_stage(rs_http_decoder **d, enum coding coding)
                 *d = resha_calloc(1, sizeof **d);
                 if (!*d)
                         return -ENOMEM;
+                (*d)->between = UINT64_MAX;
         }
         if ((*d)->count == STAGES_MAX)
                 return RESHA_HTTP_EENCODING;
@@ -129,6 +134,12 @@ int rs_http_decoder_add(rs_http_decoder **d, const char *value)
                 p = next;
         }
         return 0;
+}
+
+void rs_http_decoder_limit(rs_http_decoder *d, size_t max)
+{
+        uint64_t all = (uint64_t)d->count * max + BETWEEN_LEAST;
+        d->between = max < UINT64_MAX / (STAGES_MAX + 1) ? all : UINT64_MAX;
 }
 
 static void stage_close(struct stage *s)
@@ -281,6 +292,11 @@ static int stage_push(struct outlet o, const unsigned char *data, size_t size)
                 return 0;
         if (o.before == 0)
                 return o.fn(o.arg, data, size);
+        if (o.before < o.d->count) { /* from a stage, not from the wire */
+                if (size > o.d->between)
+                        return RESHA_HTTP_ETOO_LARGE;
+                o.d->between -= size;
+        }
         struct stage *s = &o.d->stages[--o.before];
         while (size > 0) {
                 size_t used = 0;

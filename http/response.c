@@ -238,6 +238,8 @@ static int choose_codings(resha_http_sink *sink)
                 if (rc < 0)
                         return rc;
         }
+        if (sink->decoder)
+                rs_http_decoder_limit(sink->decoder, sink->max_body);
         return 0;
 }
 

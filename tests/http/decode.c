@@ -195,3 +195,21 @@ TEST(output_comes_in_bounded_pieces)
         ASSERT_TRUE(o.size > 0 && o.size <= sizeof o.data);
         rs_http_decoder_free(d);
 }
+
+/* A bomb that gives nothing to the caller: gigabytes of zero bytes, which are padding to the gzip inside. */
+TEST(what_codings_give_to_one_another_is_bounded)
+{
+        static unsigned char zeros[4 << 20], packed[2][16384];
+        static const unsigned char empty[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+        rs_http_decoder *d = NULL;
+        static struct out o;
+        memcpy(zeros, empty, sizeof empty);
+        size_t n = pack(31, zeros, sizeof zeros, packed[0], sizeof packed[0]);
+        size_t m = pack(31, packed[0], n, packed[1], sizeof packed[1]);
+        ASSERT_EQ(decode("gzip, gzip, gzip", packed[1], m, m, &o), 0); /* no limit */
+        ASSERT_EQ(o.size, 0);
+        ASSERT_EQ(rs_http_decoder_add(&d, "gzip, gzip, gzip"), 0);
+        rs_http_decoder_limit(d, 1000);
+        ASSERT_EQ(rs_http_decoder_push(d, packed[1], m, take, &o), RESHA_HTTP_ETOO_LARGE);
+        rs_http_decoder_free(d);
+}
