@@ -163,6 +163,7 @@ static CURLcode set_up(struct handle *h, CURL *easy)
         CURLcode e = set_longs(easy, longs, sizeof longs / sizeof longs[0]);
         e = e ? e : curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
         e = e ? e : curl_easy_setopt(easy, CURLOPT_PROXY, c->opts.proxy ? c->proxy.text : "");
+        e = e ? e : curl_easy_setopt(easy, CURLOPT_NOPROXY, ""); /* else it reads no_proxy of the environment */
         e = e ? e : curl_easy_setopt(easy, CURLOPT_SHARE, c->share);
         e = e ? e : curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, h->error);
         e = e ? e : curl_easy_setopt(easy, CURLOPT_PRIVATE, &h->transfer);
