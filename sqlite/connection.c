@@ -175,3 +175,9 @@ void rs_sqlite_rollback(struct rs_sqlite_conn *conn)
         sqlite3_step(rollback);
         sqlite3_reset(rollback);
 }
+
+void rs_sqlite_undo(struct rs_sqlite_conn *conn)
+{
+        if (rs_sqlite_in_transaction(conn) && rs_sqlite_control(conn, RS_SQLITE_UNDO) < 0)
+                rs_sqlite_rollback(conn);
+}

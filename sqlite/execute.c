@@ -114,8 +114,8 @@ static int collect_or_undo(struct rs_sqlite_conn *conn, struct rs_sqlite_stmt *s
                 return rc;
         rc = collect(conn, s, ret_rows);
         sqlite3_reset(s->handle);
-        if (rc < 0 && rs_sqlite_in_transaction(conn))
-                (void)rs_sqlite_control(conn, RS_SQLITE_UNDO);
+        if (rc < 0)
+                rs_sqlite_undo(conn);
         int released = rs_sqlite_in_transaction(conn) ? rs_sqlite_control(conn, RS_SQLITE_RELEASE) : 0;
         if (rc < 0 || released >= 0)
                 return rc;

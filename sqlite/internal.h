@@ -109,6 +109,9 @@ int rs_sqlite_control(struct rs_sqlite_conn *conn, enum rs_sqlite_control which)
 bool rs_sqlite_in_transaction(const struct rs_sqlite_conn *conn);
 void rs_sqlite_rollback(struct rs_sqlite_conn *conn);
 
+/* Takes back what has happened since the savepoint; if that fails, the whole transaction. */
+void rs_sqlite_undo(struct rs_sqlite_conn *conn);
+
 /* While on, a stop of the running call interrupts SQLite. */
 void rs_sqlite_watch(struct rs_sqlite_conn *conn, bool on);
 

@@ -78,11 +78,9 @@ static int batch(struct rs_sqlite_conn *conn, const char *sql, const resha_value
         if (rc < 0)
                 return rc;
         rc = rs_sqlite_rows_run(conn, sql, values, columns, rows, ret_changes);
-        if (!rs_sqlite_in_transaction(conn))
-                return rc;
         if (rc < 0)
-                (void)rs_sqlite_control(conn, RS_SQLITE_UNDO);
-        int released = rs_sqlite_control(conn, RS_SQLITE_RELEASE);
+                rs_sqlite_undo(conn);
+        int released = rs_sqlite_in_transaction(conn) ? rs_sqlite_control(conn, RS_SQLITE_RELEASE) : 0;
         return rc < 0 ? rc : released;
 }
 

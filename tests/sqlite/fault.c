@@ -39,9 +39,10 @@ static int scenario(void *arg)
         static const resha_value rows[] = { RESHA_INT(1), RESHA_TEXT("a"), RESHA_INT(2), RESHA_TEXT("b") };
         RESHA_CLEANUP(resha_sqlite_closep) resha_sqlite *db = NULL;
         RESHA_CLEANUP(resha_rows_freep) resha_rows *read = NULL;
+        resha_rows *none = NULL;
         int64_t n = 0;
 
-        int rc = resha_sqlite_open(arg, NULL, &db);
+        int rc = resha_sqlite_open(arg, &(resha_sqlite_opts){ .max_result_bytes = 30000 }, &db);
         if (rc >= 0)
                 rc = resha_sqlite_script(db, "create table if not exists t (a, b); delete from t");
         stored = rc >= 0 ? 0 : -1;
@@ -54,6 +55,10 @@ static int scenario(void *arg)
         if (rc >= 0)
                 rc = resha_sqlite_query(db, "insert into t values (3, zeroblob(5000)) returning b", NULL, 0, &read);
         stored += rc >= 0 ? 1 : 0;
+        if (rc >= 0) { /* too large: not stored, also if there is no memory to take it back in the usual way */
+                rc = resha_sqlite_query(db, "insert into t values (4, zeroblob(40000)) returning b", NULL, 0, &none);
+                rc = rc == RESHA_SQLITE_ERESULT_SIZE ? 0 : rc;
+        }
         if (rc >= 0)
                 rc = read_cursor(db);
         return rc;
