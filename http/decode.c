@@ -138,7 +138,7 @@ int rs_http_decoder_add(rs_http_decoder **d, const char *value)
 
 void rs_http_decoder_limit(rs_http_decoder *d, size_t max)
 {
-        uint64_t all = (uint64_t)d->count * max + BETWEEN_LEAST;
+        uint64_t all = (uint64_t)(d->count - 1) * max + BETWEEN_LEAST;
         d->between = max < UINT64_MAX / (STAGES_MAX + 1) ? all : UINT64_MAX;
 }
 
@@ -198,19 +198,20 @@ static int zlib_run(struct stage *s, struct outlet o, const unsigned char *data,
         return 0;
 }
 
-/* gzip: after a member comes another one, or zero bytes (tape padding, as gzip(1) accepts), or nothing. */
-static int gzip_next(struct stage *s, unsigned char byte)
+/* gzip: after a member comes another one, or zero bytes (tape padding, as gzip(1) accepts), or nothing. *used: how many
+ * zero bytes there are; all at once, since there may be millions. */
+static int gzip_next(struct stage *s, const unsigned char *data, size_t size, size_t *used)
 {
-        if (s->state == END && byte == 0x1f) {
+        if (s->state == END && data[0] == 0x1f) {
                 if (inflateReset(&s->z) != Z_OK)
                         return RESHA_HTTP_EENCODING;
                 s->state = RUN;
                 return 0;
         }
-        if (byte != 0)
-                return RESHA_HTTP_EENCODING;
+        while (*used < size && data[*used] == 0)
+                ++*used;
         s->state = PADDING;
-        return 0;
+        return *used > 0 ? 0 : RESHA_HTTP_EENCODING;
 }
 
 /* "deflate" is zlib's format in the standard and raw deflate in many servers: the two bytes of a zlib header are a
@@ -238,10 +239,7 @@ static int zlib_step(struct stage *s, struct outlet o, const unsigned char *data
         } else if (s->state == START) {
                 rc = deflate_start(s, o, data);
         } else if (s->state != RUN && s->coding == GZIP) {
-                rc = gzip_next(s, data[0]);
-                *used = s->state == PADDING ? 1 : 0;
-                if (s->state == PADDING)
-                        return rc;
+                rc = gzip_next(s, data, size, used);
         } else if (s->state != RUN) {
                 return RESHA_HTTP_EENCODING; /* bytes after the end */
         }

@@ -94,7 +94,7 @@ struct rs_sqlite_conn {
         resha_sqlite *db;
         struct rs_sqlite_call *call; /* the one that runs; NULL between */
         struct rs_sqlite_cache cache;
-        struct rs_sqlite_stmt *cursors; /* statements of cursors that are not over, by their list links */
+        struct rs_sqlite_stmt *cursors;            /* statements of cursors that are not over, by their list links */
         sqlite3_stmt *control[RS_SQLITE_CONTROLS]; /* compiled at first use */
         int64_t waited_ms;                         /* for the lock that is waited for now */
 };

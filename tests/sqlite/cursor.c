@@ -246,7 +246,8 @@ TASK(a_database_with_full_text_search_closes)
         run_sql(db, "create virtual table doc using fts5 (body)");
         run_sql(db, "insert into doc values ('one resha'), ('two')");
         ASSERT_EQ(one_int(db, "select count(*) from doc where doc match 'resha'"), 1);
-        ASSERT_OK(resha_sqlite_cursor_open(db, "select body from doc where doc match 'resha OR two'", NULL, 0, &cursor));
+        ASSERT_OK(
+                resha_sqlite_cursor_open(db, "select body from doc where doc match 'resha OR two'", NULL, 0, &cursor));
         ASSERT_EQ(resha_sqlite_cursor_next(cursor, &rows), 1);
         resha_sqlite_close(db);
         resha_sqlite_cursor_close(cursor);
