@@ -195,6 +195,8 @@ static void finish(rs_http_driver *d, rs_http_transfer *x, CURLcode result)
         x->result = result;
         x->done = true;
         resha_event_set(&x->wake);
+        if (x == d->leader)
+                call_by(d, (resha_instant){ 0 }); /* parked, it does not wait for its event */
 }
 
 static int multi_open(rs_http_driver *d)

@@ -88,6 +88,29 @@ NETWORK(libcurl_loses_its_state)
         return 0;
 }
 
+static int get_later(void *arg)
+{
+        int rc = resha_sleep(RESHA_MS(300)); /* libcurl has no timers left */
+        actions_until_failure = 1;           /* in the start of this one, while the other one waits for its answer */
+        return rc < 0 ? rc : get(arg);
+}
+
+/* The task that drives is told at once, by whoever finds out. */
+NETWORK(libcurl_loses_its_state_while_the_leader_waits)
+{
+        struct get first = { .h = f->h, .url = fixture_url(f->http, "/hang") }, second = first;
+        resha_instant start = resha_now();
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
+        resha_spawn(&g, get, &first);
+        resha_spawn(&g, get_later, &second);
+        (void)!resha_group_end(&g, 0);
+        ASSERT_EQ(first.rc, -EIO);
+        ASSERT_EQ(second.rc, -EIO);
+        ASSERT_TRUE(test_ms_since(start) < 700); /* the tick comes after a second */
+        return 0;
+}
+
 NETWORK(libcurl_takes_no_more)
 {
         struct get g[N];
