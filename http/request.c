@@ -260,10 +260,12 @@ static int count_redirect(struct call *c)
                          c->redirects);
                 return RESHA_HTTP_EREDIRECTS;
         }
-        if (!c->seen) {
-                c->seen = resha_calloc(c->max_redirects, sizeof *c->seen);
-                if (!c->seen)
+        if ((c->redirects & (c->redirects - 1)) == 0) { /* room for twice as many; 8 at first */
+                unsigned room = c->redirects < 4 ? 8 : 2 * c->redirects;
+                uint64_t *seen = resha_realloc(c->seen, room * sizeof *seen);
+                if (!seen)
                         return -ENOMEM;
+                c->seen = seen;
         }
         uint64_t hash = hash_of(c);
         for (unsigned i = 0; i < c->redirects; i++)

@@ -6,6 +6,7 @@
 
 #include <resha/error.h>
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,10 @@ TASK(redirects_are_limited)
         ASSERT_EQ(resha_http_request(h, &(resha_request){ .url = "http://h/count?3", .max_redirects = 2 }, &r),
                   RESHA_HTTP_EREDIRECTS);
         ASSERT_OK(resha_http_request(h, &(resha_request){ .url = "http://h/count?2", .max_redirects = 2 }, &r));
+        resha_response_freep(&r);
+        /* A limit is not memory. */
+        ASSERT_OK(resha_http_request(h, &(resha_request){ .url = "http://h/count?40", .max_redirects = INT_MAX }, &r));
+        ASSERT_EQ(resha_response_redirects(r), 40);
         resha_response_freep(&r);
         ASSERT_OK(resha_http_request(h, &(resha_request){ .url = "http://h/count?2", .max_redirects = -1 }, &r));
         ASSERT_EQ(resha_response_status(r), 302);
