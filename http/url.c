@@ -117,7 +117,9 @@ static int check_literal(struct span host, const char **ret_why)
         for (size_t i = size; zone && i < host.n; i++)
                 if (!is_host_char((unsigned char)host.p[i]) && !(host.p[i] == '%' && i == size))
                         return refuse("the zone of the IPv6 address holds a character that no zone has", ret_why);
-        return size > 1 ? 0 : refuse("what stands in brackets is not an IPv6 address", ret_why);
+        return memchr(host.p, ':', size) && size > 1
+                       ? 0
+                       : refuse("what stands in brackets is not an IPv6 address", ret_why);
 }
 
 static int parse_port(struct span text, rs_http_url *u, const char **ret_why)

@@ -88,6 +88,8 @@ TEST(url_that_parsers_read_differently)
         refuses("http://[::1]x/", "follows ']'");
         refuses("http://[example.org]/", "not an IPv6");
         refuses("http://[]/", "not an IPv6");
+        refuses("http://[cafe]/", "not an IPv6");
+        refuses("http://[10.0.0.1]/", "not an IPv6");
         refuses("http://[::1%25a/b]/", "']'");
         refuses("http://[::1%25a;b]/", "no zone has");
         refuses("http://u%4:p@h/", "hex digits");
