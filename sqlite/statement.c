@@ -245,8 +245,10 @@ int rs_sqlite_bind(struct rs_sqlite_conn *conn, struct rs_sqlite_stmt *s, const 
 const char *rs_sqlite_skip_blank(const char *p)
 {
         for (;;) {
-                p += strspn(p, " \t\r\n\f;");
-                if (p[0] == '-' && p[1] == '-') {
+                p += strspn(p, " \t\r\n\f\v;");
+                if (strncmp(p, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark */
+                        p += 3;
+                } else if (p[0] == '-' && p[1] == '-') {
                         p += strcspn(p, "\n");
                 } else if (p[0] == '/' && p[1] == '*') {
                         const char *end = strstr(p + 2, "*/");

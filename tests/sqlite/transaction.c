@@ -252,3 +252,27 @@ TASK(result_over_the_cap_stores_nothing)
         resha_sqlite_close(db);
         return 0;
 }
+
+/* What SQLite skips before the first word is skipped by our look at it, too. */
+static int commit_in_disguise(resha_sqlite_tx *tx, void *arg)
+{
+        (void)!resha_sqlite_tx_execute(tx, "insert into t (x) values (1)", NULL, 0, NULL);
+        return resha_sqlite_tx_execute(tx, arg, NULL, 0, NULL);
+}
+
+TASK(a_disguised_commit_is_refused)
+{
+        static char *const texts[] = { "\xef\xbb\xbf"
+                                       "commit",
+                                       " \v"
+                                       "commit",
+                                       "/**/-- x\n;commit" };
+        resha_sqlite *db = open_with_table();
+
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                ASSERT_EQ(resha_sqlite_transaction(db, commit_in_disguise, texts[i]), RESHA_SQLITE_ETRANSACTION);
+                ASSERT_EQ(one_int(db, "select count(*) from t"), 0);
+        }
+        resha_sqlite_close(db);
+        return 0;
+}
