@@ -123,6 +123,10 @@ static int take_transport(resha_http *h, const resha_http_opts *o)
                 if (rc < 0)
                         return resha_fail(rc, "HTTP session: proxy: %s",
                                           rc == RESHA_HTTP_EURL ? why : resha_strerror(rc));
+                if (proxy.authorization) {
+                        rs_http_url_done(&proxy);
+                        return resha_fail(RESHA_HTTP_EURL, "HTTP session: proxy: user and password are not sent to it");
+                }
         }
         int64_t seconds = o->keepalive.ns / 1000000000;
         rs_http_curl_opts c = {

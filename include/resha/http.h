@@ -117,7 +117,8 @@ typedef struct resha_http_opts {
         const resha_http_header *headers; /* sent with each request that has none of the same name; copied [none] */
         size_t header_count;
         const char *ca_file;     /* PEM file of the authorities to trust, instead of the system's [NULL] */
-        const char *proxy;       /* "http://host:port" for all requests; the environment is not looked at [none] */
+        const char *proxy;       /* "http://host:port" for all requests, without a user; the environment is not looked
+                                    at [none] */
         bool insecure_no_verify; /* DANGER: accepts any certificate of anybody; for tests on one machine [false] */
         bool insecure_redirects; /* follow redirects from https to http [false: RESHA_HTTP_EREDIRECTS] */
         const resha_http_transport *transport; /* copied; the session owns impl once it exists [the network: libcurl] */

@@ -347,6 +347,7 @@ TASK(bad_options_are_refused)
         ASSERT_EQ(resha_http_new(&(resha_http_opts){ .headers = &inject, .header_count = 1 }, &h), RESHA_HTTP_EHEADER);
         ASSERT_EQ(resha_http_new(&(resha_http_opts){ .user_agent = "a\r\nb" }, &h), RESHA_HTTP_EHEADER);
         ASSERT_EQ(resha_http_new(&(resha_http_opts){ .proxy = "nonsense" }, &h), RESHA_HTTP_EURL);
+        ASSERT_EQ(resha_http_new(&(resha_http_opts){ .proxy = "http://u:secret@h:1" }, &h), RESHA_HTTP_EURL);
         ASSERT_PTR(h, NULL);
         resha_http_free(NULL);
         resha_response_free(NULL);
