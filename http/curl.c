@@ -491,6 +491,11 @@ static int look_up(struct handle *h, const resha_http_attempt *a, resha_duration
         uint16_t port = c->opts.proxy ? c->proxy.port : a->port;
         resha_instant start = resha_now();
         int rc = rs_http_names_get(c->names, host, port, a->connect, &h->name);
+        if (rc == RESHA_HTTP_EHOST && c->opts.proxy) {
+                char why[RS_HTTP_REASON_MAX];
+                snprintf(why, sizeof why, "no such host: the proxy's, %.80s", host);
+                resha_http_sink_reason(h->sink, why);
+        }
         *ret_time = h->name ? resha_between(start, resha_now()) : RESHA_NS(0);
         return rc;
 }

@@ -88,7 +88,10 @@ static void describe_limit(struct call *c, int rc)
                 snprintf(why, sizeof c->why, "the headers are larger than %zu bytes", c->http->max_headers);
                 break;
         case RESHA_HTTP_ECLOSED: snprintf(why, sizeof c->why, "the session is closed"); break;
-        case RESHA_HTTP_EHOST: snprintf(why, sizeof c->why, "no such host: %.100s", c->url.host); break;
+        case RESHA_HTTP_EHOST:
+                if (!c->sink.reason[0]) /* the transport may know better: a proxy's */
+                        snprintf(why, sizeof c->why, "no such host: %.100s", c->url.host);
+                break;
         default: break;
         }
 }

@@ -282,6 +282,16 @@ NETWORK(names_are_looked_up_once)
 
 /* ---- proxy ---- */
 
+NETWORK(a_proxy_without_address_is_named)
+{
+        resha_response *r = NULL;
+        resha_http *h = fixture_session((resha_http_opts){ .proxy = "http://proxy.invalid:1" });
+        ASSERT_EQ(resha_http_get(h, fixture_url(f->http, "/ok"), &r), RESHA_HTTP_EHOST);
+        ASSERT_HAS(resha_error_of(RESHA_HTTP_EHOST)->text, "no such host: the proxy's, proxy.invalid;");
+        resha_http_free(h);
+        return 0;
+}
+
 NETWORK(proxy_of_plain_http)
 {
         const char *proxy = fixture_url(f->proxy, "");
