@@ -5,6 +5,7 @@
 
 #include <resha/error.h>
 
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -120,6 +121,15 @@ void fixture_get(resha_http *h, const char *url, int status, const char *body)
         ASSERT_EQ(resha_response_status(r), status);
         ASSERT_STR(resha_response_body(r, NULL), body);
         resha_response_free(r);
+}
+
+int fixture_no_host(void)
+{
+        struct addrinfo *list = NULL;
+        int rc = getaddrinfo("no-such-host.invalid", NULL, NULL, &list);
+        if (rc == 0)
+                freeaddrinfo(list);
+        return rc == EAI_AGAIN ? -EAGAIN : RESHA_HTTP_EHOST;
 }
 
 void fixture_fail(resha_http *h, const char *url, int code, const char *text)

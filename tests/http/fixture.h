@@ -47,6 +47,9 @@ resha_http *fixture_session(resha_http_opts o);
 void fixture_get(resha_http *h, const char *url, int status, const char *body);
 
 /* GET that must fail with this code, and with `text` in its record. */
+/* What a name that does not exist gives: where no name server answers, nobody can say that. */
+int fixture_no_host(void);
+
 void fixture_fail(resha_http *h, const char *url, int code, const char *text);
 
 /* What the server has counted: "connections", "GET /ok". Makes a connection of its own, which is not counted. */

@@ -262,7 +262,9 @@ NETWORK(nobody_listens)
 NETWORK(no_such_host)
 {
         (void)f;
-        fixture_fail(f->h, "http://no-such-host.invalid/", RESHA_HTTP_EHOST, "no such host: no-such-host.invalid");
+        int code = fixture_no_host();
+        fixture_fail(f->h, "http://no-such-host.invalid/", code,
+                     code == -EAGAIN ? "" : "no such host: no-such-host.invalid");
         fixture_get(f->h, fixture_url(f->http, "/ok"), 200, "hello");
         return 0;
 }
@@ -286,8 +288,10 @@ NETWORK(a_proxy_without_address_is_named)
 {
         resha_response *r = NULL;
         resha_http *h = fixture_session((resha_http_opts){ .proxy = "http://proxy.invalid:1" });
-        ASSERT_EQ(resha_http_get(h, fixture_url(f->http, "/ok"), &r), RESHA_HTTP_EHOST);
-        ASSERT_HAS(resha_error_of(RESHA_HTTP_EHOST)->text, "no such host: the proxy's, proxy.invalid;");
+        int code = fixture_no_host();
+        ASSERT_EQ(resha_http_get(h, fixture_url(f->http, "/ok"), &r), code);
+        if (code == RESHA_HTTP_EHOST)
+                ASSERT_HAS(resha_error_of(code)->text, "no such host: the proxy's, proxy.invalid;");
         resha_http_free(h);
         return 0;
 }
