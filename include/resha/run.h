@@ -21,6 +21,7 @@ enum resha_report_kind {
         RESHA_REPORT_STUCK,
         RESHA_REPORT_DEADLOCK, /* all tasks wait and nothing can wake them */
         RESHA_REPORT_FALLBACK, /* a backend or kernel feature is missing and another way is taken */
+        RESHA_REPORT_DROPPED,  /* items of a queue without a drop function went with it */
 };
 
 typedef struct resha_report {
