@@ -8,6 +8,7 @@
 #include <resha/alloc.h>
 #include <resha/base.h>
 #include <resha/combine.h>
+#include <resha/condition.h>
 #include <resha/error.h>
 #include <resha/event.h>
 #include <resha/fd.h>

@@ -10,6 +10,7 @@
 
 #if UINTPTR_MAX == UINT64_MAX
 SIZE(resha_addr, 136);
+SIZE(resha_condition, 32);
 SIZE(resha_duration, 8);
 SIZE(resha_error, 288);
 SIZE(resha_event, 24);
