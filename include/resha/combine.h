@@ -29,9 +29,33 @@ RESHA_API RESHA_MUST int resha_gather_at(resha_fn *fn, void *items, size_t n, si
 /* resha_gather(fn, items, n, size, opts); variadic: the commas of a compound literal part arguments of macros. */
 #define resha_gather(fn, items, n, ...) resha_gather_at((fn), (items), (n), __VA_ARGS__, #fn, RESHA_SITE)
 
+/* A call of its own, for tasks that do different things. */
+typedef struct resha_call {
+        resha_fn *fn;
+        void *arg;        /* borrowed until the call that was given it returns */
+        const char *name; /* of the task; static [NULL: "task"] */
+} resha_call;
+
+/* RESHA_CALL(fn, arg): one, with the function's name. */
+#define RESHA_CALL(fn, ...) \
+        { \
+                (fn), (__VA_ARGS__), #fn \
+        }
+
+/* As resha_gather(), over n different calls:
+ *
+ *     resha_call calls[] = { RESHA_CALL(load_user, &user), RESHA_CALL(load_orders, &orders) };
+ *     int rc = resha_gather_calls(calls, 2, NULL);
+ *
+ * [task] cancellation point (waits for its children even so) */
+RESHA_API RESHA_MUST int resha_gather_calls_at(const char *site, const resha_call *calls, size_t n,
+                                               const resha_gather_opts *opts);
+/* resha_gather_calls(calls, n, opts) */
+#define resha_gather_calls(...) resha_gather_calls_at(RESHA_SITE, __VA_ARGS__)
+
 typedef struct resha_race_opts {
         resha_duration stagger; /* start the next when this has passed, or when one has failed [0: all at once] */
-        resha_drop_fn *drop;    /* called with the item of a second one that succeeded too [NULL] */
+        resha_drop_fn *drop;    /* called with the item, or arg, of a second one that succeeded too [NULL] */
         uint64_t _reserved[4];
 } resha_race_opts;
 
@@ -42,6 +66,12 @@ RESHA_API RESHA_MUST int resha_race_at(resha_fn *fn, void *items, size_t n, size
                                        size_t *ret_winner, const char *name, const char *site);
 /* resha_race(fn, items, n, size, opts, ret_winner) */
 #define resha_race(fn, items, n, ...) resha_race_at((fn), (items), (n), __VA_ARGS__, #fn, RESHA_SITE)
+
+/* As resha_race(), over n different calls. [task] cancellation point (waits for its children even so) */
+RESHA_API RESHA_MUST int resha_race_calls_at(const char *site, const resha_call *calls, size_t n,
+                                             const resha_race_opts *opts, size_t *ret_winner);
+/* resha_race_calls(calls, n, opts, ret_winner) */
+#define resha_race_calls(...) resha_race_calls_at(RESHA_SITE, __VA_ARGS__)
 
 typedef struct resha_retry_opts {
         unsigned attempts;      /* most attempts, the first included [3] */

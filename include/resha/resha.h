@@ -14,6 +14,7 @@
 #include <resha/fd.h>
 #include <resha/group.h>
 #include <resha/limiter.h>
+#include <resha/local.h>
 #include <resha/mutex.h>
 #include <resha/pool.h>
 #include <resha/queue.h>

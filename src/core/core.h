@@ -33,6 +33,7 @@
 
 struct rs_task;
 struct rs_group;
+struct rs_local;
 struct rs_loop;
 
 /* ---- waiting ---- */
@@ -135,6 +136,7 @@ struct rs_task {
         struct rs_records records;
         struct rs_record *escaped;   /* failure that a group or scope met while its block was left by return */
         struct rs_task *cancel_next; /* work list of a cancel */
+        struct rs_local *locals;     /* its task-locals; shared with others */
         uint32_t item, items;        /* gather, race */
         uint32_t ignored;            /* waits that said -ECANCELED since it was last not cancelled */
 };
@@ -175,8 +177,10 @@ struct rs_loop {
         struct rs_record spares[RS_RECORDS_SPARE];
         struct rs_list cleanups;
         struct rs_task *main_task;
-        size_t tasks; /* alive */
-        size_t jobs;  /* thread jobs and look-ups under way: something outside can wake us */
+        size_t tasks;               /* alive */
+        size_t locals;              /* values of task-locals that are held */
+        const struct rs_task *told; /* whose task-locals count while the report sink is called; NULL: it is not */
+        size_t jobs;                /* thread jobs and look-ups under way: something outside can wake us */
         uint32_t next_id;
         void (*watch)(struct rs_loop *l, void *arg); /* see rs_watch_checkpoints(); NULL: nobody watches */
         void *watch_arg;
@@ -280,6 +284,11 @@ void rs_records_unshield(struct rs_loop *l, struct rs_task *t, struct rs_scope *
 void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format,
                ...) RESHA_PRINTF(5, 6);
 
+/* Task-locals. hold: one holder more, of NULL too. job: whether a thread job runs on this thread, and what it sees. */
+struct rs_local *rs_local_hold(struct rs_local *v);
+void rs_local_drop(struct rs_loop *l, struct rs_local *v);
+void rs_local_job(bool begins, const struct rs_local *values);
+
 /* Timers outside of scopes: fire() runs on the loop, outside of tasks; it may wake. */
 static inline void rs_timer_set(struct rs_loop *l, struct rs_timer *t, int64_t deadline)
 {
@@ -337,9 +346,19 @@ struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg);
 void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc); /* frees it */
 int rs_spawn(struct rs_loop *l, struct rs_group *g, resha_fn *fn, void *arg, const char *name, const char *site,
              struct rs_task **ret_task);
-/* Item `index` of `n` in g: waits for a place, spawns, numbers. */
-int rs_spawn_item(struct rs_group *g, resha_fn *fn, char *item, size_t index, size_t n, const char *name,
-                  const char *site);
+/* What gather and race run: n calls of their own, or one function over n items. */
+struct rs_batch {
+        const resha_call *calls; /* or NULL */
+        resha_fn *fn;
+        char *items;
+        size_t n, size;
+        const char *name, *site;
+};
+static inline resha_call rs_batch_call(const struct rs_batch *b, size_t index)
+{
+        return b->calls ? b->calls[index] : (resha_call){ b->fn, b->items + index * b->size, b->name };
+}
+int rs_spawn_item(struct rs_group *g, const struct rs_batch *b, size_t index); /* waits for a place, spawns, numbers */
 bool rs_reserved_zero(const uint64_t words[4]);
 /* Whether what surrounds the task's own scopes is cancelled. */
 static inline bool rs_task_base_cancelled(const struct rs_task *t)

@@ -42,23 +42,21 @@ bool rs_reserved_zero(const uint64_t words[4])
         return !(words[0] | words[1] | words[2] | words[3]);
 }
 
-/* One item in the group g: waits for a place, spawns, numbers. */
-int rs_spawn_item(struct rs_group *g, resha_fn *fn, char *item, size_t index, size_t n, const char *name,
-                  const char *site)
+int rs_spawn_item(struct rs_group *g, const struct rs_batch *b, size_t index)
 {
+        resha_call call = rs_batch_call(b, index);
         struct rs_task *t;
-        int rc = resha_spawn_at((resha_group *)(void *)g, fn, item, name, site);
+        int rc = resha_spawn_at((resha_group *)(void *)g, call.fn, call.arg, call.name ? call.name : "task", b->site);
 
         if (rc == 0) {
                 t = RS_CONTAINER(g->children.last, struct rs_task, sibling);
                 t->item = (uint32_t)(index + 1);
-                t->items = (uint32_t)n;
+                t->items = (uint32_t)b->n;
         }
         return rc;
 }
 
-int resha_gather_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_gather_opts *opts, const char *name,
-                    const char *site)
+static int gather_run(const struct rs_batch *b, const resha_gather_opts *opts)
 {
         static const resha_gather_opts defaults;
         const resha_gather_opts *o = opts ? opts : &defaults;
@@ -69,22 +67,34 @@ int resha_gather_at(resha_fn *fn, void *items, size_t n, size_t size, const resh
         int rc = rs_enter(&l);
         size_t i = 0;
 
-        if (rc == 0 && (!rs_reserved_zero(o->_reserved) || n >= UINT32_MAX))
+        if (rc == 0 && (!rs_reserved_zero(o->_reserved) || b->n >= UINT32_MAX))
                 rc = -EINVAL;
         if (rc == 0) {
                 rs_group_open(l, g, &(resha_group_opts){ .limit = o->limit, .keep_going = o->keep_going });
                 g->child_done = gather_child_done;
                 g->child_done_arg = &gather;
-                for (; i < n && rc == 0; i += rc == 0)
-                        rc = rs_spawn_item(g, fn, (char *)items + i * size, i, n, name, site);
+                for (; i < b->n && rc == 0; i += rc == 0)
+                        rc = rs_spawn_item(g, b, i);
         }
-        gather_not_started(o, i, n);
+        gather_not_started(o, i, b->n);
         if (g->scope.task)
                 rc = rs_group_close(l, g, rc);
-        gather.failed += n - i;
+        gather.failed += b->n - i;
         if (o->ret_failed)
                 *o->ret_failed = gather.failed;
-        if (!o->keep_going || rc >= 0 || i < n || !g->limit) /* no limit: it was never opened */
+        if (!o->keep_going || rc >= 0 || i < b->n || !g->limit) /* no limit: it was never opened */
                 return rc;
         return (rc == -ECANCELED || g->cancelled) && resha_cancelled() ? -ECANCELED : 0;
+}
+
+int resha_gather_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_gather_opts *opts, const char *name,
+                    const char *site)
+{
+        return gather_run(
+                &(struct rs_batch){ .fn = fn, .items = items, .n = n, .size = size, .name = name, .site = site }, opts);
+}
+
+int resha_gather_calls_at(const char *site, const resha_call *calls, size_t n, const resha_gather_opts *opts)
+{
+        return gather_run(&(struct rs_batch){ .calls = calls, .n = n, .site = site }, opts);
 }

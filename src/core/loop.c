@@ -32,7 +32,10 @@ void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const s
         resha_report r = {
                 .kind = kind, .code = code, .task = t ? t->name : NULL, .spawned_at = t ? t->site : NULL, .text = text
         };
+        const struct rs_task *told = l->told;
+        l->told = t ? t : l->current;
         l->opts.report(&r, l->opts.report_arg);
+        l->told = told;
 }
 
 /* ---- a visit ---- */

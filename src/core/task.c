@@ -54,14 +54,21 @@ struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg)
         return t;
 }
 
+/* What most tasks do not have. */
+static __attribute__((noinline)) void free_extras(struct rs_loop *l, struct rs_task *t)
+{
+        rs_records_free(l, &t->records);
+        rs_local_drop(l, t->locals);
+        if (t->named)
+                resha_free((void *)(uintptr_t)t->name);
+        if (t->owns_arg)
+                resha_free(t->arg);
+}
+
 static void task_free(struct rs_loop *l, struct rs_task *t)
 {
-        if (RS_UNLIKELY(t->records.first != NULL))
-                rs_records_free(l, &t->records);
-        if (RS_UNLIKELY(t->named))
-                resha_free((void *)(uintptr_t)t->name);
-        if (RS_UNLIKELY(t->owns_arg))
-                resha_free(t->arg);
+        if (RS_UNLIKELY((uintptr_t)t->records.first | (uintptr_t)t->locals | t->named | t->owns_arg))
+                free_extras(l, t);
         t->fn = NULL;
         t->ready_next = l->task_free;
         l->task_free = t;
@@ -162,6 +169,8 @@ int rs_spawn(struct rs_loop *l, struct rs_group *g, resha_fn *fn, void *arg, con
         t->site = site;
         t->group = g;
         t->scope = &g->scope;
+        if (RS_UNLIKELY(l->locals != 0) && l->current)
+                t->locals = rs_local_hold(l->current->locals);
         rs_list_push(&g->children, &t->sibling);
         g->running++;
         rs_ready(l, t);

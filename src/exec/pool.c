@@ -51,6 +51,7 @@ struct job {
         struct rs_post post;
         struct rs_wait wait;
         resha_pool *pool;
+        const struct rs_local *locals; /* of the task */
         resha_fn *fn;
         void *arg;
         void (*interrupt)(void *arg);
@@ -123,7 +124,9 @@ static void job_run(struct rs_work *work)
         struct rs_inbox *inbox = j->pool->inbox;
 
         rs_thread_records_set(&j->records);
+        rs_local_job(true, j->locals);
         j->result = j->fn(j->arg);
+        rs_local_job(false, NULL);
         rs_thread_records_set(NULL);
         rs_inbox_post(inbox, &j->post); /* from here on j may be gone */
 }
@@ -157,12 +160,15 @@ static int run_on_thread(struct rs_loop *l, resha_pool *p, struct job *j)
 
 /* ---- jobs of the simulated world ---- */
 
-static int call(resha_fn *fn, void *arg)
+static int call(const struct job *j)
 {
         RESHA_SCOPE(s);
 
         resha_nosuspend_begin(&s, "thread job");
-        return resha_scope_end(&s, fn(arg));
+        rs_local_job(true, j->locals);
+        int rc = j->fn(j->arg);
+        rs_local_job(false, NULL);
+        return resha_scope_end(&s, rc);
 }
 
 static int run_inline(struct rs_loop *l, resha_pool *p, struct job *j)
@@ -173,7 +179,7 @@ static int run_inline(struct rs_loop *l, resha_pool *p, struct job *j)
                 return rc;
         rc = rs_delay(l, j->wait.what);
         if (rc == 0)
-                rc = call(j->fn, j->arg);
+                rc = call(j);
         give_place(p);
         return rc;
 }
@@ -289,6 +295,7 @@ int resha_pool_run(resha_pool *p, resha_fn *fn, void *arg, const resha_job_opts 
                 .post = { .fn = job_back },
                 .wait = { .cancel = job_cancel, .what = "thread job", .object = p },
                 .pool = p,
+                .locals = l->current->locals,
                 .fn = fn,
                 .arg = arg,
                 .interrupt = opts ? opts->interrupt : NULL,

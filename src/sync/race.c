@@ -8,8 +8,7 @@ struct race {
         resha_event moved; /* somebody has ended */
         size_t failed, winner;
         int result, last_failure;
-        char *items;
-        size_t size;
+        const struct rs_batch *batch;
         resha_drop_fn *drop;
         struct rs_loop *loop;
         struct rs_record *failure;
@@ -27,7 +26,7 @@ static void race_child_done(struct rs_group *g, struct rs_task *t, int rc, const
                         rs_scope_request(r->loop, &g->scope);
         } else if (rc >= 0) {
                 if (r->drop)
-                        r->drop(r->items + index * r->size);
+                        r->drop(rs_batch_call(r->batch, index).arg);
         } else if (rc != -ECANCELED || !g->scope.effective) {
                 r->failed++;
                 r->last_failure = rc;
@@ -57,21 +56,20 @@ static int race_pause(struct race *r, size_t started, resha_duration stagger)
         return rc == -ETIME ? 0 : rc;
 }
 
-static int race_run(struct race *r, struct rs_group *g, resha_fn *fn, size_t n, resha_duration stagger,
-                    const char *name, const char *site)
+static int race_start(struct race *r, struct rs_group *g, resha_duration stagger)
 {
+        size_t n = r->batch->n;
         int rc = 0;
 
         for (size_t i = 0; i < n && rc == 0 && r->winner == SIZE_MAX; i++) {
-                rc = rs_spawn_item(g, fn, r->items + i * r->size, i, n, name, site);
+                rc = rs_spawn_item(g, r->batch, i);
                 if (rc == 0 && stagger.ns > 0 && i + 1 < n)
                         rc = race_pause(r, i + 1, stagger);
         }
         return rc;
 }
 
-int resha_race_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_race_opts *opts, size_t *ret_winner,
-                  const char *name, const char *site)
+static int race_run(const struct rs_batch *b, const resha_race_opts *opts, size_t *ret_winner)
 {
         static const resha_race_opts defaults;
         const resha_race_opts *o = opts ? opts : &defaults;
@@ -80,21 +78,21 @@ int resha_race_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_
         struct rs_loop *l;
         int rc = rs_enter(&l);
 
-        if (rc == 0 && (!rs_reserved_zero(o->_reserved) || n == 0 || n >= UINT32_MAX))
+        if (rc == 0 && (!rs_reserved_zero(o->_reserved) || b->n == 0 || b->n >= UINT32_MAX))
                 rc = -EINVAL;
         if (rc < 0)
                 return rc;
-        struct race r = { .winner = SIZE_MAX, .items = items, .size = size, .drop = o->drop, .loop = l };
+        struct race r = { .winner = SIZE_MAX, .batch = b, .drop = o->drop, .loop = l };
         rs_group_open(l, g, &(resha_group_opts){ .keep_going = true });
         g->child_done = race_child_done;
         g->child_done_arg = &r;
-        rc = race_run(&r, g, fn, n, o->stagger, name, site);
+        rc = race_start(&r, g, o->stagger);
         rc = rs_group_close(l, g, rc);
         if (r.winner != SIZE_MAX) {
                 rc = r.result;
                 if (ret_winner)
                         *ret_winner = r.winner;
-        } else if (r.failed < n && (l->current->attention & RS_CANCELLED)) {
+        } else if (r.failed < b->n && (l->current->attention & RS_CANCELLED)) {
                 rc = -ECANCELED; /* some might have won: the failures of others are not why there is no winner */
         } else if (rc != -ECANCELED && r.last_failure) {
                 rc = r.last_failure;
@@ -104,4 +102,18 @@ int resha_race_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_
         if (r.failure)
                 rs_record_free(l, r.failure);
         return rc;
+}
+
+int resha_race_at(resha_fn *fn, void *items, size_t n, size_t size, const resha_race_opts *opts, size_t *ret_winner,
+                  const char *name, const char *site)
+{
+        return race_run(
+                &(struct rs_batch){ .fn = fn, .items = items, .n = n, .size = size, .name = name, .site = site }, opts,
+                ret_winner);
+}
+
+int resha_race_calls_at(const char *site, const resha_call *calls, size_t n, const resha_race_opts *opts,
+                        size_t *ret_winner)
+{
+        return race_run(&(struct rs_batch){ .calls = calls, .n = n, .site = site }, opts, ret_winner);
 }

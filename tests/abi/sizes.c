@@ -11,6 +11,7 @@
 #if UINTPTR_MAX == UINT64_MAX
 SIZE(resha_addr, 136);
 SIZE(resha_condition, 32);
+SIZE(resha_call, 24);
 SIZE(resha_duration, 8);
 SIZE(resha_error, 288);
 SIZE(resha_event, 24);
@@ -20,6 +21,8 @@ SIZE(resha_group_opts, 56);
 SIZE(resha_instant, 8);
 SIZE(resha_job_opts, 40);
 SIZE(resha_limiter, 64);
+SIZE(resha_local, 24);
+SIZE(resha_locals, 16);
 SIZE(resha_mutex, 32);
 SIZE(resha_pool_opts, 48);
 SIZE(resha_race_opts, 48);

@@ -291,6 +291,57 @@ TASK(gather_keep_going_says_that_it_was_cancelled_also_after_a_failure)
         return 0;
 }
 
+/* ---- different functions ---- */
+
+struct text {
+        char text[16];
+};
+
+static int writes(void *arg)
+{
+        struct text *t = arg;
+        int rc = resha_sleep(MS(3));
+
+        snprintf(t->text, sizeof t->text, "%s", resha_task_name());
+        return rc;
+}
+
+TASK(gather_calls_of_different_functions)
+{
+        struct number n = { 4, 0 };
+        struct text t = { "" };
+        struct job j = JOB("a", 1, .result = 5);
+        int status[3];
+        resha_call calls[] = { RESHA_CALL(times_ten, &n), RESHA_CALL(writes, &t), RESHA_CALL(job, &j) };
+
+        ASSERT_OK(resha_gather_calls(calls, 3, &(resha_gather_opts){ .ret_status = status }));
+        ASSERT_EQ(n.out, 40);
+        ASSERT_STR(t.text, "writes");
+        ASSERT_EQ(status[0], 0);
+        ASSERT_EQ(status[2], 5);
+        ASSERT_OK(resha_gather_calls(calls, 0, NULL));
+        ASSERT_OK(resha_gather_calls((resha_call[]){ RESHA_CALL(times_ten, &n), { writes, &t, NULL } }, 2, NULL));
+        ASSERT_STR(t.text, "task");
+        return 0;
+}
+
+TASK(gather_calls_first_failure_cancels_the_others)
+{
+        struct job slow = JOB("slow", 5000), bad = JOB("bad", 1, .result = -ENOENT);
+        struct number n = { 4, 0 };
+        resha_error errors[3];
+        resha_call calls[] = { RESHA_CALL(job, &slow), RESHA_CALL(times_ten, &n), RESHA_CALL(job, &bad) };
+
+        ASSERT_EQ(resha_gather_calls(calls, 3, &(resha_gather_opts){ .ret_errors = errors }), -ENOENT);
+        ASSERT_STR(notes(), "slow+ bad+ bad- slow!");
+        ASSERT_EQ(errors[0].code, -ECANCELED);
+        ASSERT_EQ(errors[2].item, 3);
+        ASSERT_EQ(errors[2].items, 3);
+        ASSERT_STR(errors[2].task, "job");
+        ASSERT_HAS(errors[2].spawned_at, "gather.c:");
+        return 0;
+}
+
 TASK(gather_reserved_words_must_be_zero)
 {
         struct job j = JOB("a", 1);

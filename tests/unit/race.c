@@ -193,6 +193,19 @@ TASK(race_success_after_an_outside_cancel_is_not_leaked)
         return 0;
 }
 
+TASK(race_calls_of_different_functions)
+{
+        struct job a = JOB("a", 5000), b = JOB("b", 2, .result = 9), c = JOB("c", 0, .clean = 5);
+        resha_call calls[] = { RESHA_CALL(job, &a), RESHA_CALL(job, &b), RESHA_CALL(holds_on, &c) };
+        size_t winner = 99;
+
+        ASSERT_EQ(resha_race_calls(calls, 3, &(resha_race_opts){ .drop = drop }, &winner), 9);
+        ASSERT_EQ(winner, 1);
+        ASSERT_STR(notes(), "a+ b+ c+ b- a! c- drop(c)");
+        ASSERT_EQ(resha_race_calls(calls, 0, NULL, &winner), -EINVAL);
+        return 0;
+}
+
 TASK(race_reserved_words_must_be_zero)
 {
         struct job j = JOB("a", 1);
