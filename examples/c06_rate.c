@@ -14,11 +14,11 @@ struct client {
         int count;
 };
 
-/* A request, answered after 50 ms. */
+/* A request, answered after 20 ms. */
 static int ask(struct client *c)
 {
         c->started[c->count++] = resha_now();
-        return resha_sleep(RESHA_MS(50));
+        return resha_sleep(RESHA_MS(20));
 }
 
 static int by_limiter(void *arg)
