@@ -5,7 +5,14 @@
 /* Byte streams, listeners and servers.
  *
  * One task may read and one may write a stream at the same time; a second one gets -EBUSY. All descriptors are
- * close-on-exec. Nagle's algorithm is off. Writing to a closed peer is -EPIPE or -ECONNRESET, never a signal. */
+ * close-on-exec. Nagle's algorithm is off. Writing to a closed peer is -EPIPE or -ECONNRESET, never a signal.
+ *
+ * Once a connection has failed, every later read and write says so with the same code. What had come before is still
+ * read first, and a stream that the peer has ended stays at its end.
+ *
+ * Nothing is read ahead but for a call that looks for a separator, and nothing that is written is kept back: a reader
+ * that does not read makes the peer wait, and a peer that does not read makes the writer wait. A stream holds at most
+ * twice the largest size that was asked for, or 4 KiB. */
 
 #include <resha/addr.h>
 #include <resha/base.h>
@@ -28,7 +35,9 @@ typedef struct resha_stream_ops {
         int (*addr)(void *impl, bool peer, resha_addr *ret_addr); /* NULL: -EOPNOTSUPP */
         /* cancels, waits for what is in flight, releases impl */
         void (*close)(void *impl);
-        uint64_t _reserved[4];
+        /* ends the waits inside with -ECONNABORTED, and the close to come resets; NULL: it closes as ever; [loop] */
+        void (*abort)(void *impl);
+        uint64_t _reserved[3];
 } resha_stream_ops;
 
 /* A stream on ops (static) and impl, which it owns from now on. 0; -ENOMEM, -EINVAL for reserved words, -EPERM: impl is
@@ -52,9 +61,24 @@ RESHA_API RESHA_MUST ssize_t resha_read(resha_stream *s, void *buf, size_t size)
 RESHA_API RESHA_MUST ssize_t resha_read_exactly(resha_stream *s, void *buf, size_t size);
 
 /* Reads a line, its "\n" included, into buf and ends it with a 0. Bytes without the 0; the last line may lack its "\n";
- * 0 at the end. -EMSGSIZE if the line does not fit in size - 1 bytes: it stays in the stream. size in 2..65536, else
+ * 0 at the end. -EMSGSIZE if the line does not fit in size - 1 bytes: it stays in the stream. size in 2..16 MiB, else
  * -EINVAL. [task] cancellation point */
 RESHA_API RESHA_MUST ssize_t resha_read_line(resha_stream *s, char *buf, size_t size);
+
+/* What a piece of a stream ends with: { "\r\n" }, or { "\0", 1 }, where the size must be told. Not empty. */
+typedef struct resha_separator {
+        const char *text;
+        size_t size; /* bytes [strlen(text)] */
+} resha_separator;
+
+/* Reads up to one of n separators, that included, into buf and puts a 0 behind. The one that ends first counts, and of
+ * two that end at the same byte the one that stands first in the array. Bytes without the 0; *ret_which (may be NULL)
+ * is the index of the separator, or n if the stream ended before one came: then these were its last bytes, and 0 is its
+ * end. -EMSGSIZE if the piece does not fit in size - 1 bytes: it stays in the stream, and the record says where the
+ * separator ends, or how far it was looked for. -EINVAL without separators, for an empty one, and for a size that is
+ * not in 2..16 MiB. [task] cancellation point */
+RESHA_API RESHA_MUST ssize_t resha_read_until(resha_stream *s, const resha_separator *separators, size_t n, char *buf,
+                                              size_t size, size_t *ret_which);
 
 /* Writes all. 0 or negative; *ret_written (may be NULL) is how much was taken, also on failure. [task] cancellation
  * point */
@@ -66,8 +90,14 @@ RESHA_API int resha_stream_shutdown(resha_stream *s);
 /* This end's address, or the peer's. 0, -EOPNOTSUPP, -ENOTCONN. [loop] */
 RESHA_API int resha_stream_addr(resha_stream *s, bool peer, resha_addr *ret_addr);
 
-/* Ends the waits of who reads or writes (they get -EBADF), waits until they have let go, closes. Never flushes. NULL is
- * fine. [task] not a cancellation point */
+/* Breaks the connection off, also for a task that does not own the stream: who reads or writes gets -ECONNABORTED, and
+ * so does every later call that needs the connection. The owner still closes it, and that drops what was not sent yet
+ * and resets the connection, so that the peer does not take what it got for all. [loop] */
+RESHA_API void resha_stream_abort(resha_stream *s);
+
+/* Ends the waits of who reads or writes (they get -EBADF), waits until they have let go, closes. Never waits for the
+ * peer: what writes have taken goes on being sent; if bytes are left unread, the connection is reset. NULL is fine.
+ * [task] not a cancellation point */
 RESHA_API void resha_stream_close(resha_stream *s);
 RESHA_API void resha_stream_closep(resha_stream **s);
 
@@ -93,16 +123,18 @@ RESHA_API void resha_listener_closep(resha_listener **l);
 
 typedef struct resha_serve_opts {
         unsigned max_connections; /* live at once; more wait in the backlog [1000] */
+        /* the connection of a handler that fails or is cancelled is aborted [false: closed] */
+        bool abort_failed;
         /* once cancelled or shut down, handlers may go on for this long [0: they are cancelled at once] */
         resha_duration grace;
         uint64_t _reserved[4];
 } resha_serve_opts;
 
 /* Accepts connections and runs fn(stream, arg) in a task for each; the stream is closed when fn returns (fn must not
- * close it). A handler's
- * failure ends that connection only, and is reported to nobody. When descriptors, memory or stacks run out it waits a
- * little and goes on; no connection is lost. Returns when the listener is shut down (0) or it is cancelled
- * (-ECANCELED), after drain and join; -EBUSY if the listener is served already. [task] cancellation point */
+ * close it). A handler's failure ends that connection only, and is reported to nobody. When descriptors, memory or
+ * stacks run out it waits a little and goes on; no connection is lost. Returns when the listener is shut down (0) or it
+ * is cancelled (-ECANCELED: then it shuts the listener down itself), after drain and join; -EBUSY if the listener is
+ * served already. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_serve(resha_listener *l, int (*fn)(resha_stream *stream, void *arg), void *arg,
                                      const resha_serve_opts *opts);
 

@@ -33,7 +33,8 @@ struct rs_backend;
 /* An owned descriptor or in-memory endpoint. Backends embed it first in their own struct. */
 struct rs_file {
         struct rs_backend *backend;
-        int fd; /* -1 in the simulated world */
+        int fd;     /* -1 in the simulated world */
+        bool reset; /* set by its owner: closing drops what was not sent and resets the connection */
 };
 
 enum rs_op_kind {

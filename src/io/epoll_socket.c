@@ -21,7 +21,7 @@ struct ep_file *ep_file_new(struct ep *e, int fd)
         if (!f)
                 return NULL;
         e->spare = NULL;
-        *f = (struct ep_file){ .base = { &e->base, fd }, .ready = { true, true } };
+        *f = (struct ep_file){ .base = { .backend = &e->base, .fd = fd }, .ready = { true, true } };
         return f;
 }
 
@@ -125,6 +125,8 @@ void ep_file_close(struct rs_file *file)
         assert(!f->pending[EP_READING] && !f->pending[EP_WRITING]);
         if (f->registered)
                 (void)rs_sys_epoll_ctl(ep_of(file->backend)->epfd, EPOLL_CTL_DEL, file->fd, NULL);
+        if (file->reset)
+                rs_sys_reset_at_close(file->fd);
         rs_sys_close(file->fd);
         resha_free(f);
 }

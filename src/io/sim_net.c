@@ -327,7 +327,7 @@ void sim_file_close(struct rs_file *file)
         if (f->state == LISTENER)
                 stop_listening(f);
         else if (f->state == STREAM)
-                sim_stream_hang_up(f, false);
+                sim_stream_hang_up(f, file->reset);
         file_free(f);
 }
 

@@ -31,6 +31,7 @@ struct rs_server {
         resha_group *handlers;
         resha_event changed; /* a connection has ended, or the listener is shut down */
         size_t live, most;
+        bool abort_failed;
 };
 
 static int connection(void *arg)
@@ -39,6 +40,8 @@ static int connection(void *arg)
         struct rs_server *v = s->server;
         int rc = v->fn(s, v->arg);
 
+        if (rc < 0 && v->abort_failed)
+                resha_stream_abort(s);
         resha_stream_close(s);
         v->live--;
         resha_event_set(&v->changed);
@@ -104,9 +107,8 @@ static int start(struct rs_server *v, resha_stream *s)
         return 0;
 }
 
-static int accept_all(void *arg)
+static int accept_all(struct rs_server *v)
 {
-        struct rs_server *v = arg;
         unsigned misses = 0;
 
         for (;;) {
@@ -126,6 +128,17 @@ static int accept_all(void *arg)
                 if (rc < 0)
                         return rc;
         }
+}
+
+/* Whatever ends it, nobody will look at the listener's queue any more: clients are refused from now on. */
+static int accept_task(void *arg)
+{
+        struct rs_server *v = arg;
+        int rc = accept_all(v);
+
+        if (v->listener)
+                resha_listener_shutdown(v->listener);
+        return rc;
 }
 
 void rs_server_shut(struct rs_server *v)
@@ -168,12 +181,13 @@ int resha_serve(resha_listener *n, int (*fn)(resha_stream *stream, void *arg), v
                 return -EINVAL;
         if (n->loop != l || n->server)
                 return resha_fail_at(n->server ? -EBUSY : -EPERM, NULL, "the listener is not free to serve here");
+        v.abort_failed = o->abort_failed;
         v.most = o->max_connections ? o->max_connections : CONNECTIONS_DEFAULT;
         if (n->shut)
                 return rs_complete(l, 0);
         n->server = &v;
         resha_group_begin(&front, NULL);
-        rc = resha_spawn_opt(&front, accept_all, &v, &(resha_spawn_opts){ .task = &acceptor, .name = "accept" });
+        rc = resha_spawn_opt(&front, accept_task, &v, &(resha_spawn_opts){ .task = &acceptor, .name = "accept" });
         if (rc == 0)
                 rc = serve_shielded(&v, &acceptor, o->grace);
         rc = resha_group_end(&front, rc);

@@ -17,7 +17,8 @@ struct resha_stream {
         struct rs_wait *closer; /* waits until nobody is inside */
         bool reading, writing;  /* a task is inside */
         bool closing;
-        bool lost;         /* bytes that were to be put back, for lack of memory: reading has failed for good */
+        int read_failed;   /* why nothing more can be read: the connection's failure, or -ENOMEM if bytes were lost */
+        int write_failed;  /* the same for writing */
         char *buffer;      /* NULL until a line, or a part that is put back, needs it */
         size_t start, end; /* of the bytes in it */
         size_t capacity;

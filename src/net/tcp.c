@@ -64,17 +64,29 @@ static int tcp_addr(void *impl, bool peer, resha_addr *ret_addr)
         return t->stream.loop->backend->ops->file_addr(t->file, peer, ret_addr);
 }
 
+static void give_up(struct rs_tcp *t, int code)
+{
+        for (int d = READING; d <= WRITING; d++)
+                if (t->op[d])
+                        rs_operation_abort(t->stream.loop, t->op[d], code);
+}
+
 /* The stream, and with it this, is freed by who called. */
 static void tcp_close(void *impl)
 {
         struct rs_tcp *t = impl;
-        struct rs_loop *l = t->stream.loop;
 
-        for (int d = READING; d <= WRITING; d++)
-                if (t->op[d])
-                        rs_operation_abort(l, t->op[d], -EBADF);
+        give_up(t, -EBADF);
         rs_stream_wait_idle(&t->stream);
-        l->backend->ops->file_close(t->file);
+        t->stream.loop->backend->ops->file_close(t->file);
+}
+
+static void tcp_abort(void *impl)
+{
+        struct rs_tcp *t = impl;
+
+        t->file->reset = true;
+        give_up(t, -ECONNABORTED);
 }
 
 static const resha_stream_ops tcp_ops = {
@@ -84,6 +96,7 @@ static const resha_stream_ops tcp_ops = {
         .shutdown = tcp_shutdown,
         .addr = tcp_addr,
         .close = tcp_close,
+        .abort = tcp_abort,
 };
 
 struct rs_tcp *rs_tcp_new(struct rs_loop *l)

@@ -179,6 +179,13 @@ int rs_sys_setsockopt(int fd, int level, int name, int value)
         return (int)CALL(RS_SYS_SETSOCKOPT, setsockopt(fd, level, name, &value, sizeof value));
 }
 
+void rs_sys_reset_at_close(int fd)
+{
+        struct linger none = { .l_onoff = 1, .l_linger = 0 };
+
+        (void)CALL(RS_SYS_SETSOCKOPT, setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none));
+}
+
 int rs_sys_random(uint64_t *ret_value)
 {
         ssize_t n = CALL(RS_SYS_GETRANDOM, getrandom(ret_value, sizeof *ret_value, 0));

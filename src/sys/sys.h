@@ -74,6 +74,7 @@ ssize_t rs_sys_send(int fd, const void *buf, size_t size); /* no SIGPIPE */
 int rs_sys_shutdown(int fd, int how);
 int rs_sys_sockname(int fd, bool peer, struct sockaddr *addr, socklen_t *size);
 int rs_sys_setsockopt(int fd, int level, int name, int value);
+void rs_sys_reset_at_close(int fd); /* should it fail, the close is an ordinary one */
 
 int rs_sys_random(uint64_t *ret_value);
 int64_t rs_sys_now(void);                       /* CLOCK_MONOTONIC, ns */

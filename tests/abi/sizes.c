@@ -31,6 +31,7 @@ SIZE(resha_retry_opts, 104);
 SIZE(resha_run_opts, 120);
 SIZE(resha_scope, 128);
 SIZE(resha_semaphore, 32);
+SIZE(resha_separator, 16);
 SIZE(resha_serve_opts, 48);
 SIZE(resha_spawn_opts, 72);
 SIZE(resha_sqlite_counts, 64);

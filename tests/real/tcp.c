@@ -194,9 +194,11 @@ TASK(a_reset_is_an_error_of_read_and_of_write_and_no_signal)
         ASSERT_EQ(resha_accept(n, &s), 1);
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
         close(fd);
-        ASSERT_EQ(resha_read(s, buf, sizeof buf), -ECONNRESET);
-        ASSERT_HAS(resha_error_of(-ECONNRESET)->text, "Connection reset by peer");
-        ASSERT_EQ(resha_write_all(s, "x", 1, NULL), -EPIPE);
+        for (int i = 0; i < 2; i++) {
+                ASSERT_EQ(resha_read(s, buf, sizeof buf), -ECONNRESET);
+                ASSERT_HAS(resha_error_of(-ECONNRESET)->text, "Connection reset by peer");
+                ASSERT_EQ(resha_write_all(s, "x", 1, NULL), -ECONNRESET);
+        }
         resha_stream_close(s);
         resha_listener_close(n);
         return 0;
