@@ -2,8 +2,8 @@
 #ifndef RESHA_TASK_H
 #define RESHA_TASK_H
 
-/* Tasks: handles, waiting for one, the current one. Tasks are started in groups (group.h): there is no task without an
- * owner. */
+/* Tasks: handles, waiting for one or several, the current one. Tasks are started in groups (group.h): there is no task
+ * without an owner. */
 
 #include <resha/base.h>
 #include <resha/time.h>
@@ -24,6 +24,28 @@ typedef struct resha_task {
  * spawned; -EDEADLK for the caller's own. The task's own result is in *ret_status (may be NULL), -ECANCELED if it ended
  * cancelled. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_task_wait(resha_task *t, int *ret_status);
+
+/* Waits for one of n tasks, whose handles lie in an array: until the first of them has ended, for at most `at_most`.
+ * Nothing is cancelled when that has passed. 0 and the index of the task that has ended, of several the lowest (may be
+ * NULL); -ETIME, -ECANCELED; -EINVAL for n = 0 or a handle never spawned; -EDEADLK if the caller's own is among them.
+ * Zero or negative: a look, without waiting. [task] cancellation point
+ *
+ *     resha_task mirrors[3] = { 0 };
+ *     ...
+ *     size_t first;
+ *     int rc = resha_task_wait_any(mirrors, 3, RESHA_S(2), &first); */
+RESHA_API RESHA_MUST int resha_task_wait_any(resha_task *tasks, size_t n, resha_duration at_most, size_t *ret_index);
+
+/* The same until one of them has failed, that is: has ended with a negative status other than -ECANCELED. 1 and its
+ * index; 0: all have ended, and none has failed; errors as resha_task_wait_any(). [task] cancellation point */
+RESHA_API RESHA_MUST int resha_task_wait_failed(resha_task *tasks, size_t n, resha_duration at_most, size_t *ret_index);
+
+/* The same until all of them have ended: 0. *ret_ended is how many have (may be NULL; written always). Errors as
+ * resha_task_wait_any(). [task] cancellation point */
+RESHA_API RESHA_MUST int resha_task_wait_all(resha_task *tasks, size_t n, resha_duration at_most, size_t *ret_ended);
+
+/* As resha_task_wait(), for at most `at_most`: then -ETIME, and the task goes on. [task] cancellation point */
+RESHA_API RESHA_MUST int resha_task_wait_for(resha_task *t, resha_duration at_most, int *ret_status);
 
 /* True once the task has ended; then *ret_status (may be NULL) is set. [loop] */
 RESHA_API bool resha_task_done(const resha_task *t, int *ret_status);

@@ -176,6 +176,7 @@ struct rs_loop {
         struct rs_record *record_spare; /* of spares: for failures that must not be lost when there is no memory */
         struct rs_record spares[RS_RECORDS_SPARE];
         struct rs_list cleanups;
+        struct rs_list watchers; /* of rs_wait.node: who waits for several tasks */
         struct rs_task *main_task;
         size_t tasks;               /* alive */
         size_t locals;              /* values of task-locals that are held */
@@ -342,6 +343,8 @@ void rs_slab_each(struct rs_loop *l, struct rs_node *slab,
 void rs_task_report_waiting(struct rs_loop *l, struct rs_task *t);
 void rs_task_report_stuck(struct rs_loop *l, struct rs_task *t);
 void rs_loop_start_grace(struct rs_loop *l);
+enum rs_handle_state { RS_HANDLE_NEW, RS_HANDLE_RUNNING, RS_HANDLE_ENDED }; /* resha_task._state */
+void rs_watch_ended(struct rs_loop *l, const resha_task *h);
 struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg);
 void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc); /* frees it */
 int rs_spawn(struct rs_loop *l, struct rs_group *g, resha_fn *fn, void *arg, const char *name, const char *site,

@@ -15,8 +15,6 @@
 
 enum { RS_SLAB_TASKS = 64, RS_COPY_MAX = 16 * 1024, RS_NAME_MAX = 48 };
 
-enum { HANDLE_NEW, HANDLE_RUNNING, HANDLE_ENDED };
-
 struct slab {
         struct rs_node node;
         struct rs_task tasks[RS_SLAB_TASKS];
@@ -97,17 +95,19 @@ void rs_task_report_stuck(struct rs_loop *l, struct rs_task *t)
                   t->wait ? t->wait->what : "its turn");
 }
 
-static void handle_ended(struct rs_task *t, int rc)
+static void handle_ended(struct rs_loop *l, struct rs_task *t, int rc)
 {
         resha_task *h = t->handle;
         struct rs_list *waiters = (struct rs_list *)(void *)h->_waiters;
         struct rs_node *n;
 
         h->_status = rc;
-        h->_state = HANDLE_ENDED;
+        h->_state = RS_HANDLE_ENDED;
         h->_task = NULL;
         while ((n = rs_list_pop(waiters)))
                 rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
+        if (RS_UNLIKELY(l->watchers.first != NULL))
+                rs_watch_ended(l, h);
 }
 
 void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc)
@@ -125,7 +125,7 @@ void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc)
         }
         RS_EVENT(l, RS_EVENT_END, t, NULL, rc);
         if (t->handle)
-                handle_ended(t, rc);
+                handle_ended(l, t, rc);
         if (t->group) {
                 rs_group_child_ended(l, t->group, t, rc, cancelled);
         } else {
@@ -304,7 +304,7 @@ int resha_spawn_opt(resha_group *group, resha_fn *fn, const void *arg, const res
                 rs_stack_unreserve(&l->stacks);
         }
         if (o->task) {
-                *o->task = (resha_task){ ._task = t, ._state = HANDLE_RUNNING };
+                *o->task = (resha_task){ ._task = t, ._state = RS_HANDLE_RUNNING };
                 t->handle = o->task;
         }
         return 0;
@@ -312,40 +312,9 @@ int resha_spawn_opt(resha_group *group, resha_fn *fn, const void *arg, const res
 
 /* ---- handles ---- */
 
-static void task_waiter_cancel(struct rs_wait *w)
-{
-        resha_task *h = (resha_task *)(uintptr_t)w->object;
-
-        rs_list_remove((struct rs_list *)(void *)h->_waiters, &w->node);
-        rs_wake(w, -ECANCELED);
-}
-
-int resha_task_wait(resha_task *h, int *ret_status)
-{
-        struct rs_loop *l;
-        int rc = rs_enter(&l);
-
-        if (rc < 0)
-                return rc;
-        if (h->_state == HANDLE_NEW)
-                return -EINVAL;
-        if (h->_state == HANDLE_RUNNING) {
-                struct rs_wait w = { .cancel = task_waiter_cancel, .what = "task", .object = h };
-                if (h->_task == l->current)
-                        return -EDEADLK;
-                rs_list_push((struct rs_list *)(void *)h->_waiters, &w.node);
-                rc = (int)rs_wait(l, &w);
-        } else {
-                rc = rs_complete(l, 0);
-        }
-        if (rc == 0 && ret_status)
-                *ret_status = h->_status;
-        return rc;
-}
-
 bool resha_task_done(const resha_task *h, int *ret_status)
 {
-        if (h->_state != HANDLE_ENDED)
+        if (h->_state != RS_HANDLE_ENDED)
                 return false;
         if (ret_status)
                 *ret_status = h->_status;
@@ -354,7 +323,7 @@ bool resha_task_done(const resha_task *h, int *ret_status)
 
 void resha_task_cancel(resha_task *h)
 {
-        if (h->_state == HANDLE_RUNNING && rs_loop_current)
+        if (h->_state == RS_HANDLE_RUNNING && rs_loop_current)
                 rs_task_cancel(rs_loop_current, h->_task);
 }
 

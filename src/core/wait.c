@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting for tasks: for one handle, and for an array of them.
+ *
+ * Who waits for one handle stands in that handle's list. Who waits for an array stands in a list of the loop, with the
+ * bounds of the array: a handle whose task ends looks who watches the place where it lies. So no wait allocates, a
+ * waiter that gives up is out of one list, and a task that ends pays only while somebody waits so. */
+
+#include "core/core.h"
+
+enum mode { WAIT_ANY, WAIT_FAILED, WAIT_ALL };
+
+struct watch {
+        struct rs_wait wait; /* .object: the first handle */
+        struct rs_timer timer;
+        struct rs_loop *loop;
+        size_t n;
+        size_t left; /* that have not ended */
+        size_t index;
+        enum mode mode;
+};
+
+static bool failed(int status)
+{
+        return status < 0 && status != -ECANCELED;
+}
+
+/* ---- one ---- */
+
+static void task_waiter_cancel(struct rs_wait *w)
+{
+        resha_task *h = (resha_task *)(uintptr_t)w->object;
+
+        rs_list_remove((struct rs_list *)(void *)h->_waiters, &w->node);
+        rs_wake(w, -ECANCELED);
+}
+
+int resha_task_wait(resha_task *h, int *ret_status)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        if (rc < 0)
+                return rc;
+        if (h->_state == RS_HANDLE_NEW)
+                return -EINVAL;
+        if (h->_state == RS_HANDLE_RUNNING) {
+                struct rs_wait w = { .cancel = task_waiter_cancel, .what = "task", .object = h };
+                if (h->_task == l->current)
+                        return -EDEADLK;
+                rs_list_push((struct rs_list *)(void *)h->_waiters, &w.node);
+                rc = (int)rs_wait(l, &w);
+        } else {
+                rc = rs_complete(l, 0);
+        }
+        if (rc == 0 && ret_status)
+                *ret_status = h->_status;
+        return rc;
+}
+
+/* ---- several ---- */
+
+static void stop(struct watch *w, int result)
+{
+        rs_list_remove(&w->loop->watchers, &w->wait.node);
+        rs_timer_clear(w->loop, &w->timer);
+        rs_wake(&w->wait, result);
+}
+
+static void watch_cancel(struct rs_wait *wait)
+{
+        stop(RS_CONTAINER(wait, struct watch, wait), -ECANCELED);
+}
+
+static void watch_late(struct rs_timer *timer)
+{
+        stop(RS_CONTAINER(timer, struct watch, timer), -ETIME);
+}
+
+/* Handle `index` of those of w has ended: whether that is what it waits for. */
+static bool decides(struct watch *w, size_t index, int status)
+{
+        w->left--;
+        w->index = index;
+        return w->mode == WAIT_ANY || (w->mode == WAIT_FAILED && failed(status)) || w->left == 0;
+}
+
+void rs_watch_ended(struct rs_loop *l, const resha_task *h)
+{
+        struct rs_node *next;
+
+        for (struct rs_node *n = l->watchers.first; n; n = next) {
+                struct watch *w = RS_CONTAINER(n, struct watch, wait.node);
+                uintptr_t at = (uintptr_t)h - (uintptr_t)w->wait.object;
+
+                next = n->next;
+                if (at < w->n * sizeof *h && decides(w, at / sizeof *h, h->_status))
+                        stop(w, 0);
+        }
+}
+
+/* What has ended already. 1: that is enough, 0: it is to be waited for, or a negative code. */
+static int look(struct watch *w, const resha_task *tasks)
+{
+        bool enough = false;
+
+        w->left = w->n;
+        for (size_t i = 0; i < w->n; i++) {
+                if (tasks[i]._state == RS_HANDLE_NEW)
+                        return -EINVAL;
+                if (tasks[i]._state == RS_HANDLE_RUNNING && tasks[i]._task == w->loop->current)
+                        return -EDEADLK;
+        }
+        for (size_t i = 0; i < w->n && !enough; i++)
+                if (tasks[i]._state == RS_HANDLE_ENDED)
+                        enough = decides(w, i, tasks[i]._status);
+        return enough;
+}
+
+static int late(const struct watch *w)
+{
+        return w->n == 1 ? resha_fail_at(-ETIME, NULL, "the task has not ended in time")
+                         : resha_fail_at(-ETIME, NULL, "%zu of %zu tasks have not ended in time", w->left, w->n);
+}
+
+/* Waits until w has what its mode asks for: 0; -ETIME, -ECANCELED, and what look() finds wrong. */
+static int wait_several(struct watch *w, resha_task *tasks, resha_duration at_most)
+{
+        int rc = rs_enter(&w->loop);
+
+        if (rc < 0)
+                return rc;
+        rc = w->n == 0 ? -EINVAL : look(w, tasks);
+        if (rc < 0)
+                return rc;
+        if (rc > 0 || at_most.ns <= 0)
+                return rs_complete(w->loop, rc > 0 ? 0 : late(w));
+        w->wait = (struct rs_wait){ .cancel = watch_cancel, .what = "tasks", .object = tasks };
+        w->timer.fire = watch_late;
+        if (at_most.ns < INT64_MAX)
+                rs_timer_set(w->loop, &w->timer, resha_after(at_most).ns);
+        rs_list_push(&w->loop->watchers, &w->wait.node);
+        rc = (int)rs_wait(w->loop, &w->wait);
+        return rc == -ETIME ? late(w) : rc;
+}
+
+int resha_task_wait_any(resha_task *tasks, size_t n, resha_duration at_most, size_t *ret_index)
+{
+        struct watch w = { .n = n, .mode = WAIT_ANY };
+        int rc = wait_several(&w, tasks, at_most);
+
+        if (rc == 0 && ret_index)
+                *ret_index = w.index;
+        return rc;
+}
+
+int resha_task_wait_failed(resha_task *tasks, size_t n, resha_duration at_most, size_t *ret_index)
+{
+        struct watch w = { .n = n, .mode = WAIT_FAILED };
+        int rc = wait_several(&w, tasks, at_most);
+
+        if (rc < 0 || !failed(tasks[w.index]._status))
+                return rc;
+        if (ret_index)
+                *ret_index = w.index;
+        return 1;
+}
+
+int resha_task_wait_all(resha_task *tasks, size_t n, resha_duration at_most, size_t *ret_ended)
+{
+        struct watch w = { .n = n, .left = n, .mode = WAIT_ALL };
+        int rc = wait_several(&w, tasks, at_most);
+
+        if (ret_ended)
+                *ret_ended = n - w.left;
+        return rc;
+}
+
+int resha_task_wait_for(resha_task *t, resha_duration at_most, int *ret_status)
+{
+        int rc = resha_task_wait_any(t, 1, at_most, NULL);
+
+        if (rc == 0 && ret_status)
+                *ret_status = t->_status;
+        return rc;
+}
