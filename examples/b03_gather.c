@@ -1,38 +1,57 @@
 /* SPDX-License-Identifier: MIT */
-/* B3: three sources at once. The results stand in the order given, whoever was first. */
+/* B3: three different calls at once. Each has its result in its own place, whoever was first. See it with
+ * RESHA_TIMELINE=1. */
 #include <stdio.h>
 
 #include <resha/resha.h>
 
-struct source {
-        const char *name;
-        int seconds;
-        const char *result;
-};
-
-static int fetch(void *arg)
+static int ask_api(void *arg)
 {
-        struct source *s = arg;
+        int rc = resha_sleep(RESHA_S(2));
 
-        resha_task_set_name(s->name); /* for the picture */
-        int rc = resha_sleep(RESHA_S(s->seconds));
         if (rc < 0)
                 return rc;
-        printf("%s has answered\n", s->name);
-        s->result = s->seconds == 1 ? "3 hits" : s->seconds == 2 ? "200 OK" : "7 rows";
+        puts("api has answered");
+        *(const char **)arg = "200 OK";
+        return 0;
+}
+
+static int ask_database(void *arg)
+{
+        int rc = resha_sleep(RESHA_S(3));
+
+        if (rc < 0)
+                return rc;
+        puts("database has answered");
+        *(int *)arg = 7;
+        return 0;
+}
+
+static int ask_cache(void *arg)
+{
+        int rc = resha_sleep(RESHA_S(1));
+
+        if (rc < 0)
+                return rc;
+        puts("cache has answered");
+        *(bool *)arg = true;
         return 0;
 }
 
 static int program(void *arg)
 {
-        struct source s[] = { { "api", 2, NULL }, { "database", 3, NULL }, { "cache", 1, NULL } };
+        const char *status = NULL;
+        int rows = 0;
+        bool hit = false;
+        const resha_call calls[] = { RESHA_CALL(ask_api, &status), RESHA_CALL(ask_database, &rows),
+                                     RESHA_CALL(ask_cache, &hit) };
         resha_instant start = resha_now();
 
         (void)arg;
-        int rc = resha_gather(fetch, s, 3, sizeof s[0], NULL);
+        int rc = resha_gather_calls(calls, 3, NULL);
         if (rc < 0)
                 return rc;
-        printf("[%s, %s, %s] after %.1f s\n", s[0].result, s[1].result, s[2].result,
+        printf("[%s, %d rows, %s] after %.1f s\n", status, rows, hit ? "hit" : "miss",
                (double)resha_between(start, resha_now()).ns / 1e9);
         return 0;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""B10: ten seconds of work under a timeout of two, as a call and as a block; cancelled from outside is not timed out."""
+"""B10: ten seconds of work under a timeout of two, as a call and as a block, and cancelled from outside."""
 import asyncio
 import time
 

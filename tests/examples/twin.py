@@ -60,11 +60,10 @@ def command(path, words):
     """How to run it, and None; or None, and why it cannot be run here."""
     with open(path, encoding="utf-8") as f:
         modules = tuple(re.findall(r"^import (aio\w+)", f.read(), re.M))
-    pythons = [sys.executable, *filter(None, map(shutil.which, ("python3.14", "python3.13", "python3.12", "python3.11"))),
-               "/usr/bin/python3"]
-    for python in pythons:
-        if os.path.exists(python) and has(python, ("sys", *modules)):
-            # Other machines' answers and other libraries' threads take real time.
+    others = map(shutil.which, ("/usr/bin/python3", "python3.14", "python3.13", "python3.12", "python3.11"))
+    for python in filter(None, [sys.executable, *others]):
+        if has(python, ("sys", *modules)):
+            # Answers of other processes and threads take real time.
             return ([python, "-B", path, *words] if modules else [python, "-B", VIRTUAL, path, *words]), None
     needs = " with ".join(["Python 3.11 or newer", *[" and ".join(modules)][:len(modules)]])
     return None, f"needs {needs}; there is only {'.'.join(map(str, sys.version_info[:3]))} here"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""virtual.py PROGRAM [ARGUMENT]...: runs a program of asyncio on a clock that jumps: when every task waits, it is at once
-the time at which the first of them goes on. time.monotonic(), time.perf_counter() and time.sleep() know that clock."""
+"""virtual.py PROGRAM [ARGUMENT]...: runs a program of asyncio on a clock that jumps: when every task waits, it is at
+once the time at which the first of them goes on. time.monotonic(), time.perf_counter() and time.sleep() know
+that clock."""
 import runpy
 import selectors
 import sys
