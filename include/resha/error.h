@@ -19,6 +19,8 @@ RESHA_BEGIN_DECLS
  *   -EPERM      called outside a task, on another loop's object, or by a task that does not own it
  *   -EINVAL     an option is out of range or a reserved word is not zero */
 enum {
+        /* between tasks: -3999..-3900 */
+        RESHA_EBROKEN = -3999, /* a barrier was aborted or reset */
         /* http: -3899..-3800 */
         RESHA_HTTP_EURL = -3899,       /* not an absolute http:// or https:// URL */
         RESHA_HTTP_EHEADER,            /* header name or value holds a byte that must not be sent */

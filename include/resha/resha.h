@@ -6,6 +6,7 @@
 
 #include <resha/addr.h>
 #include <resha/alloc.h>
+#include <resha/barrier.h>
 #include <resha/base.h>
 #include <resha/combine.h>
 #include <resha/condition.h>

@@ -10,6 +10,7 @@
 
 #if UINTPTR_MAX == UINT64_MAX
 SIZE(resha_addr, 136);
+SIZE(resha_barrier, 48);
 SIZE(resha_condition, 32);
 SIZE(resha_call, 24);
 SIZE(resha_duration, 8);
