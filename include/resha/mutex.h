@@ -13,7 +13,8 @@ typedef struct resha_mutex {
         uint64_t _[4]; /* private; all zero is unlocked; nothing to release */
 } resha_mutex;
 
-/* Takes the lock. 0; -ECANCELED (not taken); -EDEADLK if this task holds it. [task] cancellation point */
+/* Takes the lock. 0; -ECANCELED (not taken); -EDEADLK if this task holds it; -EPERM if a task of another loop does.
+ * [task] cancellation point */
 RESHA_API RESHA_MUST int resha_mutex_lock(resha_mutex *m);
 
 /* Takes it if it is free. 0, -EAGAIN, -EDEADLK. [task] never suspends */

@@ -51,8 +51,10 @@ static void condition_cancel(struct rs_wait *w)
         rs_list_remove(&c->waiters, &w->node);
         RS_CONTAINER(w, struct condition_wait, wait)->result = -ECANCELED;
         join_line(m, w);
-        if (!m->owner)
+        if (!m->owner) {
+                m->loop = rs_mutex_mark(rs_loop_current);
                 rs_mutex_pass(m);
+        }
 }
 
 /* 0, or -EPERM or -EINVAL with its record. */

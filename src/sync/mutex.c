@@ -12,6 +12,12 @@ static void mutex_cancel(struct rs_wait *w)
         rs_wake(w, -ECANCELED);
 }
 
+static inline void take(struct rs_mutex *m, const struct rs_loop *l)
+{
+        rs_mutex_give(m, l->current);
+        m->loop = rs_mutex_mark(l);
+}
+
 int resha_mutex_lock(resha_mutex *mutex)
 {
         struct rs_mutex *m = rs_mutex_of(mutex);
@@ -21,11 +27,13 @@ int resha_mutex_lock(resha_mutex *mutex)
         if (RS_UNLIKELY(rc < 0))
                 return rc;
         if (RS_LIKELY(!m->owner)) {
-                rs_mutex_give(m, l->current);
+                take(m, l);
                 return rs_complete(l, 0);
         }
         if (rs_mutex_held_by(m, l->current))
                 return resha_fail_at(-EDEADLK, NULL, "this task holds the mutex already");
+        if (RS_UNLIKELY(m->loop != rs_mutex_mark(l)))
+                return resha_fail_at(-EPERM, NULL, "the mutex is held by a task of another loop");
         struct rs_wait w = { .cancel = mutex_cancel, .what = "mutex", .object = m };
         rs_list_push(&m->waiters, &w.node);
         return (int)rs_wait(l, &w);
@@ -40,7 +48,7 @@ int resha_mutex_try_lock(resha_mutex *mutex)
                 return -EPERM;
         if (m->owner)
                 return rs_mutex_held_by(m, l->current) ? -EDEADLK : -EAGAIN;
-        rs_mutex_give(m, l->current);
+        take(m, l);
         return 0;
 }
 

@@ -11,6 +11,7 @@ struct rs_mutex {
         struct rs_list waiters; /* of rs_wait.node; empty while free. Each gets 0 with the lock */
         /* tells the owner from a later task in the same place, should it end without unlocking */
         uint32_t owner_id;
+        uint32_t loop; /* of the owner: the low half of its address */
 };
 
 static inline struct rs_mutex *rs_mutex_of(resha_mutex *m)
@@ -23,10 +24,16 @@ static inline bool rs_mutex_held_by(const struct rs_mutex *m, const struct rs_ta
         return m->owner == t && m->owner_id == t->id;
 }
 
+/* To a task of the same loop as the owner before. */
 static inline void rs_mutex_give(struct rs_mutex *m, struct rs_task *t)
 {
         m->owner = t;
         m->owner_id = t->id;
+}
+
+static inline uint32_t rs_mutex_mark(const struct rs_loop *l)
+{
+        return (uint32_t)(uintptr_t)l;
 }
 
 /* From its owner to the first in line. */

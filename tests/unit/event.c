@@ -33,6 +33,9 @@ TASK(event_set_clear)
         return 0;
 }
 
+/* semantics 193 same
+ * asyncio: set wakes all who wait; a later wait returns at once.
+ * resha: the same. */
 TASK(semantics_193_set_wakes_all_who_wait)
 {
         resha_event e = { { 0 } };
@@ -52,6 +55,9 @@ TASK(semantics_193_set_wakes_all_who_wait)
         return 0;
 }
 
+/* semantics 194 same
+ * asyncio: who waited when it was set is woken, even if it is cleared before they run; they find it not set.
+ * resha: the same. */
 TASK(semantics_194_set_and_clear_at_once_still_wakes)
 {
         resha_event e = { { 0 } };
@@ -76,6 +82,9 @@ TASK(semantics_194_set_and_clear_at_once_still_wakes)
         return 0;
 }
 
+/* semantics 195 same
+ * asyncio: a cancelled waiter leaves the list.
+ * resha: the same, in the act of the cancel. */
 TASK(semantics_195_cancelled_waiter_leaves_the_list)
 {
         resha_event e = { { 0 } };

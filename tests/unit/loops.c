@@ -111,3 +111,35 @@ TEST(loops_each_with_a_pool)
         for (int i = 0; i < THREADS; i++)
                 ASSERT_EQ(w[i].rc, 0);
 }
+
+/* ---- a mutex of another loop ---- */
+
+static int locks_what_is_held_elsewhere(void *mutex)
+{
+        ASSERT_EQ(resha_mutex_unlock(mutex), -EPERM);
+        ASSERT_EQ(resha_mutex_lock(mutex), -EPERM);
+        ASSERT_HAS(resha_error_of(-EPERM)->text, "another loop");
+        return 0;
+}
+
+static void *runs_locks(void *mutex)
+{
+        ASSERT_OK(resha_run(locks_what_is_held_elsewhere, mutex, &(resha_run_opts){ .backend = test_backend() }));
+        return NULL;
+}
+
+/* semantics 192 same
+ * asyncio: a lock that is contended from two loops is an error.
+ * resha: a mutex belongs to the loop whose task holds it; to wait for it from another gives -EPERM. */
+TASK(semantics_192_mutex_held_in_another_loop)
+{
+        resha_mutex m = { { 0 } };
+        pthread_t thread;
+
+        ASSERT_OK(resha_mutex_lock(&m));
+        ASSERT_EQ(pthread_create(&thread, NULL, runs_locks, &m), 0);
+        ASSERT_EQ(pthread_join(thread, NULL), 0); /* this loop stands still meanwhile */
+        ASSERT_TRUE(resha_mutex_locked(&m));
+        ASSERT_OK(resha_mutex_unlock(&m));
+        return 0;
+}

@@ -91,6 +91,10 @@ TEST(mutex_without_it_the_counter_is_wrong)
         RUN(hundred_add, &(bool){ false });
 }
 
+/* semantics 184 same
+ * asyncio: waiters get the lock first in, first out; nobody overtakes one that was woken.
+ * resha: the same; unlocking makes the first waiter the owner, so there is no moment in which it could be
+ * overtaken. */
 TASK(semantics_184_mutex_first_come_first_served)
 {
         resha_mutex m = { { 0 } };
@@ -125,6 +129,9 @@ TASK(mutex_unlock_hands_over_and_nobody_overtakes)
         return 0;
 }
 
+/* semantics 186 same
+ * asyncio: releasing a lock that is not taken is an error.
+ * resha: resha_mutex_unlock() gives -EPERM. */
 TASK(semantics_186_unlock_of_a_free_mutex)
 {
         resha_mutex m = { { 0 } };
@@ -138,6 +145,9 @@ static int unlocks(void *arg)
         return resha_mutex_unlock(arg);
 }
 
+/* semantics 187 better
+ * asyncio: a lock has no owner: any task may release it.
+ * resha: the task that took it is its owner; resha_mutex_unlock() by another gives -EPERM and does nothing. */
 TASK(semantics_187_unlock_by_another_task)
 {
         resha_mutex m = { { 0 } };
@@ -149,6 +159,9 @@ TASK(semantics_187_unlock_by_another_task)
         return 0;
 }
 
+/* semantics 188 better
+ * asyncio: a task that takes a lock it holds waits for ever.
+ * resha: it gets -EDEADLK at once. */
 TASK(semantics_188_locking_twice)
 {
         resha_mutex m = { { 0 } };
@@ -161,6 +174,45 @@ TASK(semantics_188_locking_twice)
         return 0;
 }
 
+static int counts(void *n)
+{
+        ++*(int *)n;
+        return 0;
+}
+
+/* semantics 189 better
+ * asyncio: taking a free lock never suspends, and so sees no cancel.
+ * resha: it is taken at once, but the call looks for a cancel first, and each 64th that need not wait lets others
+ * run. */
+TASK(semantics_189_free_mutex_is_taken_at_once)
+{
+        resha_mutex m = { { 0 } };
+        int turns = 0;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, counts, &turns);
+        for (int i = 0; i < 63; i++) {
+                ASSERT_OK(resha_mutex_lock(&m));
+                ASSERT_OK(resha_mutex_unlock(&m));
+                ASSERT_EQ(turns, 0);
+        }
+        ASSERT_OK(resha_mutex_lock(&m));
+        ASSERT_EQ(turns, 1);
+        ASSERT_OK(resha_mutex_unlock(&m));
+        RESHA_SCOPE(s);
+        resha_timeout_begin(&s, MS(0));
+        int rc = resha_mutex_lock(&m);
+        ASSERT_EQ(rc, -ECANCELED);
+        ASSERT_EQ(resha_scope_end(&s, rc), -ETIME);
+        ASSERT_FALSE(resha_mutex_locked(&m));
+        return resha_group_end(&g, 0);
+}
+
+/* semantics 190 better
+ * asyncio: a waiter that is cancelled after it was woken passes the wake-up on to the next.
+ * resha: it has been given the lock, and gets 0: it unlocks as always, its next call sees the cancel. Nothing is
+ * lost either. */
 TASK(semantics_190_waiter_that_was_given_the_lock_and_is_cancelled_has_it)
 {
         resha_mutex m = { { 0 } };

@@ -51,6 +51,54 @@ TASK(semaphore_alone)
         return 0;
 }
 
+/* semantics 205 better
+ * asyncio: a negative number of permits is refused.
+ * resha: the number is a size_t, so there is none; 0 is one of them, and nobody gets in. */
+TASK(semantics_205_semaphore_without_permits)
+{
+        resha_semaphore s;
+
+        resha_semaphore_init(&s, 0);
+        ASSERT_EQ(resha_semaphore_available(&s), 0);
+        ASSERT_EQ(resha_semaphore_try_acquire(&s), -EAGAIN);
+        RESHA_SCOPE(scope);
+        resha_timeout_begin(&scope, MS(1));
+        int rc = resha_semaphore_acquire(&s);
+        ASSERT_EQ(resha_scope_end(&scope, rc), -ETIME);
+        return 0;
+}
+
+/* semantics 212 better
+ * asyncio: with a permit free and nobody waiting, acquire does not suspend, and so sees no cancel.
+ * resha: it is taken at once, but the call looks for a cancel first, and each 64th that need not wait lets others
+ * run. */
+TASK(semantics_212_free_permit_is_taken_at_once)
+{
+        resha_semaphore s;
+        unsigned inside = 0, most = 0;
+        struct guest w = GUEST("other", 0);
+
+        resha_semaphore_init(&s, 100);
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, enters, &w);
+        for (int i = 0; i < 63; i++)
+                ASSERT_OK(resha_semaphore_acquire(&s));
+        ASSERT_STR(notes(), "");
+        ASSERT_OK(resha_semaphore_acquire(&s));
+        ASSERT_STR(notes(), "other+ other-");
+        RESHA_SCOPE(scope);
+        resha_timeout_begin(&scope, MS(0));
+        int rc = resha_semaphore_acquire(&s);
+        ASSERT_EQ(rc, -ECANCELED);
+        ASSERT_EQ(resha_scope_end(&scope, rc), -ETIME);
+        ASSERT_EQ(resha_semaphore_available(&s), 36);
+        return resha_group_end(&g, 0);
+}
+
+/* semantics 211 better
+ * asyncio: a release too many makes a Semaphore grow; a BoundedSemaphore raises.
+ * resha: there is one kind, and it never grows: resha_semaphore_release() gives -EOVERFLOW. */
 TASK(semantics_211_one_release_too_many)
 {
         resha_semaphore s;
@@ -100,6 +148,9 @@ TEST(semaphore_under_many_seeds)
         RUN_SEEDS(crowd, NULL, 50);
 }
 
+/* semantics 207 same
+ * asyncio: a release gives its permit to the first waiter.
+ * resha: the same. */
 TASK(semantics_207_release_hands_its_permit_to_the_first_waiter)
 {
         resha_semaphore s;
@@ -114,7 +165,7 @@ TASK(semantics_207_release_hands_its_permit_to_the_first_waiter)
         ASSERT_OK(resha_yield());
         ASSERT_OK(resha_semaphore_release(&s));
         ASSERT_EQ(resha_semaphore_available(&s), 0);         /* it is taken already */
-        ASSERT_EQ(resha_semaphore_try_acquire(&s), -EAGAIN); /* semantics 206: nobody overtakes */
+        ASSERT_EQ(resha_semaphore_try_acquire(&s), -EAGAIN); /* nobody overtakes */
         ASSERT_OK(resha_semaphore_acquire(&s));
         note("main");
         ASSERT_OK(resha_semaphore_release(&s));
@@ -123,6 +174,38 @@ TASK(semantics_207_release_hands_its_permit_to_the_first_waiter)
         return 0;
 }
 
+/* semantics 206 same
+ * asyncio: while there are waiters a newcomer queues behind them, whatever the value; locked() is true.
+ * resha: the same. While somebody waits no permit is free, and the try form gives -EAGAIN. */
+TASK(semantics_206_semaphore_newcomer_stands_behind_those_who_wait)
+{
+        resha_semaphore s;
+        unsigned inside = 0, most = 0;
+        struct guest w[] = { GUEST("a", 0), GUEST("b", 0) };
+
+        resha_semaphore_init(&s, 2);
+        ASSERT_OK(resha_semaphore_acquire(&s));
+        ASSERT_OK(resha_semaphore_acquire(&s));
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, enters, &w[0]);
+        resha_spawn(&g, enters, &w[1]);
+        ASSERT_OK(resha_yield());
+        ASSERT_OK(resha_semaphore_release(&s));
+        ASSERT_OK(resha_semaphore_release(&s)); /* one for each of them */
+        ASSERT_EQ(resha_semaphore_available(&s), 0);
+        ASSERT_EQ(resha_semaphore_try_acquire(&s), -EAGAIN);
+        ASSERT_OK(resha_semaphore_acquire(&s));
+        note("newcomer");
+        ASSERT_OK(resha_semaphore_release(&s));
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_STR(notes(), "a+ a- b+ b- newcomer");
+        return 0;
+}
+
+/* semantics 208 better
+ * asyncio: if the first waiter is cancelled before it runs, its permit goes to the next.
+ * resha: it has the permit, gets 0 and gives it back as always; its next call sees the cancel. No permit is lost. */
 TASK(semantics_208_permit_of_a_waiter_cancelled_after_its_turn_is_not_lost)
 {
         resha_semaphore s;
@@ -144,6 +227,9 @@ TASK(semantics_208_permit_of_a_waiter_cancelled_after_its_turn_is_not_lost)
         return 0;
 }
 
+/* semantics 210 same
+ * asyncio: a waiter that is cancelled before its turn uses no permit up.
+ * resha: the same. */
 TASK(semantics_210_cancelled_waiter_takes_no_permit)
 {
         resha_semaphore s;
