@@ -21,6 +21,7 @@
 #include <resha/queue.h>
 #include <resha/run.h>
 #include <resha/scope.h>
+#include <resha/select.h>
 #include <resha/semaphore.h>
 #include <resha/signal.h>
 #include <resha/stream.h>

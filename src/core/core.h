@@ -47,6 +47,14 @@ struct rs_wait {
         intptr_t result;
 };
 
+/* The wait of a task that waits for the first of several (select). Each of these has a rs_wait of its own in the line
+ * of its object, with `task` set, `object` this one's wait, and no cancel: rs_wake() of one of them calls chosen(),
+ * which takes the others out of their lines and returns the result of the whole. */
+struct rs_choice {
+        struct rs_wait wait;
+        intptr_t (*chosen)(struct rs_choice *c, struct rs_wait *w, intptr_t result);
+};
+
 /* ---- error records ---- */
 
 struct rs_record {
@@ -321,6 +329,11 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
 int rs_loop_run(struct rs_loop *l, resha_fn *fn, void *arg); /* fn's result */
 void rs_loop_done(struct rs_loop *l);
 void rs_task_cancel(struct rs_loop *l, struct rs_task *t);
+
+/* For those who wait by something else than resha_task_wait(): 0 if the task has ended, -EAGAIN if not, -EINVAL,
+ * -EDEADLK; and the line of rs_wait.node where each is woken with 0 when it ends. */
+int rs_task_ended(const struct rs_loop *l, const resha_task *h);
+struct rs_list *rs_task_line(resha_task *h);
 
 /* ---- between the files of core ---- */
 

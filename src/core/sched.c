@@ -218,11 +218,24 @@ intptr_t rs_wait(struct rs_loop *l, struct rs_wait *w)
         return w->result;
 }
 
+/* One of several; never a wait that was woken before. */
+static __attribute__((noinline)) void wake_choice(struct rs_wait *w, intptr_t result)
+{
+        struct rs_wait *waits = w->task->wait;
+
+        assert(waits && w->object == waits);
+        struct rs_choice *c = RS_CONTAINER(waits, struct rs_choice, wait);
+        rs_wake(waits, c->chosen(c, w, result));
+}
+
 void rs_wake(struct rs_wait *w, intptr_t result)
 {
         struct rs_task *t = w->task;
 
-        assert(t->wait == w); /* woken once */
+        if (RS_UNLIKELY(t->wait != w)) {
+                wake_choice(w, result);
+                return;
+        }
         w->result = result;
         t->wait = NULL;
         rs_ready(rs_loop_current, t);

@@ -26,11 +26,23 @@ static bool failed(int status)
 
 /* ---- one ---- */
 
+int rs_task_ended(const struct rs_loop *l, const resha_task *h)
+{
+        if (h->_state != RS_HANDLE_RUNNING)
+                return h->_state == RS_HANDLE_NEW ? -EINVAL : 0;
+        return l && h->_task == l->current ? -EDEADLK : -EAGAIN;
+}
+
+struct rs_list *rs_task_line(resha_task *h)
+{
+        return (struct rs_list *)(void *)h->_waiters;
+}
+
 static void task_waiter_cancel(struct rs_wait *w)
 {
         resha_task *h = (resha_task *)(uintptr_t)w->object;
 
-        rs_list_remove((struct rs_list *)(void *)h->_waiters, &w->node);
+        rs_list_remove(rs_task_line(h), &w->node);
         rs_wake(w, -ECANCELED);
 }
 
@@ -41,15 +53,12 @@ int resha_task_wait(resha_task *h, int *ret_status)
 
         if (rc < 0)
                 return rc;
-        if (h->_state == RS_HANDLE_NEW)
-                return -EINVAL;
-        if (h->_state == RS_HANDLE_RUNNING) {
+        rc = rs_task_ended(l, h);
+        if (rc == -EAGAIN) {
                 struct rs_wait w = { .cancel = task_waiter_cancel, .what = "task", .object = h };
-                if (h->_task == l->current)
-                        return -EDEADLK;
-                rs_list_push((struct rs_list *)(void *)h->_waiters, &w.node);
+                rs_list_push(rs_task_line(h), &w.node);
                 rc = (int)rs_wait(l, &w);
-        } else {
+        } else if (rc == 0) {
                 rc = rs_complete(l, 0);
         }
         if (rc == 0 && ret_status)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The event: a flag and those who wait for it. */
 
-#include "core/core.h"
+#include "sync/event.h"
 
 struct event {
         struct rs_list waiters; /* of rs_wait.node; empty while set */
@@ -13,6 +13,11 @@ _Static_assert(sizeof(struct event) <= sizeof(resha_event), "resha_event is too 
 static struct event *event_of(resha_event *e)
 {
         return (struct event *)(void *)e;
+}
+
+struct rs_list *rs_event_line(resha_event *e)
+{
+        return &event_of(e)->waiters;
 }
 
 static void event_cancel(struct rs_wait *w)

@@ -1,58 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* The bounded queue: a ring of items, a line of getters, a line of putters.
+/* The queue: items inside, a line of getters, a line of putters, a line of those who wait until all is done.
+ *
+ * Bounded and in order of put, as most are, it is a ring, and that is the straight way through put and get. The others
+ * leave that way where the ring is full or empty: a rendezvous has a ring of no places, a queue without a bound makes
+ * its ring larger, and one in another order keeps its items in a pile (queue_order.c) behind a ring of no places.
  *
  * Invariants
- *  1. Getters wait only while the ring is empty, putters only while it is full.
+ *  1. Getters wait only while nothing is inside, putters only while it is full. In the lines of a rendezvous both wait
+ *     at once only where one task does (select).
  *  2. Hand-over is direct: a put copies its item into the first getter's memory; a get that makes a place copies the
- *     first putter's item into the ring. Whoever is woken has nothing left to do, so nobody overtakes, and a cancel
- *     that comes after changes nothing. */
+ *     first putter's item inside. Whoever is woken has nothing left to do, so nobody overtakes, and a cancel that comes
+ *     after changes nothing.
+ *  3. unfinished >= items inside; who waits in `joiners` waits only while it is not 0. */
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "core/core.h"
+#include "sync/queue.h"
 
-enum { ITEM_MAX = 65536 };
+enum { ITEM_MAX = 65536, ROOM_FIRST = 16 };
+
+enum kind { BOUNDED, UNBOUNDED, RENDEZVOUS, PILE };
 
 struct resha_queue {
-        size_t item_size, capacity;
-        size_t head, count;              /* items, not bytes */
-        struct rs_list getters, putters; /* of queue_wait.wait.node */
-        resha_drop_fn *drop;
+        char *items, *end; /* the ring's memory; a drop function gets a pointer into it */
+        char *head, *tail;
+        size_t item_size;
+        size_t count, room; /* of the ring */
+        size_t unfinished;
+        struct rs_list getters, putters; /* of rs_queue_wait.wait.node */
+        struct rs_list joiners;
+        size_t capacity; /* as it was stated */
+        enum kind kind;
         bool shutdown;
-        _Alignas(max_align_t) char items[]; /* a drop function gets a pointer into it */
+        resha_drop_fn *drop;
+        struct rs_pile pile;
 };
 
-struct queue_wait {
-        struct rs_wait wait;
-        struct rs_list *line; /* it stands in */
-        void *item;           /* to copy from or to */
-};
-
-int resha_queue_new(size_t item_size, size_t capacity, resha_drop_fn *drop, resha_queue **ret_queue)
-{
-        size_t bytes;
-
-        if (!item_size || item_size > ITEM_MAX || !capacity || __builtin_mul_overflow(item_size, capacity, &bytes) ||
-            __builtin_add_overflow(bytes, sizeof(resha_queue), &bytes))
-                return -EINVAL;
-        resha_queue *q = resha_malloc(bytes);
-        if (!q)
-                return -ENOMEM;
-        *q = (resha_queue){ .item_size = item_size, .capacity = capacity, .drop = drop };
-        *ret_queue = q;
-        return 0;
-}
-
-static char *slot(resha_queue *q, size_t i)
-{
-        size_t at = q->head + i;
-
-        return q->items + (at >= q->capacity ? at - q->capacity : at) * q->item_size;
-}
+/* ---- the ring ---- */
 
 /* Items are mostly a pointer or an int: worth a copy without a call. */
-static void copy_item(void *to, const void *from, size_t size)
+static inline void copy_item(void *to, const void *from, size_t size)
 {
         if (size == sizeof(uint64_t))
                 memcpy(to, from, sizeof(uint64_t));
@@ -62,15 +50,136 @@ static void copy_item(void *to, const void *from, size_t size)
                 memcpy(to, from, size);
 }
 
+static inline char *next_of(const resha_queue *q, char *at)
+{
+        return at + q->item_size == q->end ? q->items : at + q->item_size;
+}
+
+static inline void append(resha_queue *q, const void *item)
+{
+        copy_item(q->tail, item, q->item_size);
+        q->tail = next_of(q, q->tail);
+        q->count++;
+}
+
+/* To a larger one: what is inside comes to lie at its start. */
+static int ring_grow(resha_queue *q, size_t room)
+{
+        size_t bytes;
+        char *items;
+
+        if (__builtin_mul_overflow(q->item_size, room, &bytes) || !(items = resha_malloc(bytes)))
+                return -ENOMEM;
+        size_t inside = q->count * q->item_size, straight = (size_t)(q->end - q->head);
+        if (straight > inside)
+                straight = inside;
+        if (straight)
+                memcpy(items, q->head, straight);
+        if (inside > straight)
+                memcpy(items + straight, q->items, inside - straight);
+        resha_free(q->items);
+        q->items = q->head = items;
+        q->end = items + bytes;
+        q->tail = items + inside;
+        q->room = room;
+        return 0;
+}
+
+/* ---- made and freed ---- */
+
+static bool opts_valid(size_t item_size, size_t capacity, const resha_queue_opts *o)
+{
+        size_t bytes;
+
+        if (!item_size || item_size > ITEM_MAX || !rs_reserved_zero(o->_reserved))
+                return false;
+        if (o->order > RESHA_PRIORITY || (o->order == RESHA_PRIORITY) != (o->compare != NULL))
+                return false;
+        if (capacity == 0)
+                return o->order == RESHA_FIFO;
+        return capacity == RESHA_UNBOUNDED || !__builtin_mul_overflow(item_size + sizeof(uint64_t), capacity, &bytes);
+}
+
+static enum kind kind_of(size_t capacity, enum resha_queue_order order)
+{
+        return order != RESHA_FIFO           ? PILE
+               : capacity == 0               ? RENDEZVOUS
+               : capacity == RESHA_UNBOUNDED ? UNBOUNDED
+                                             : BOUNDED;
+}
+
+int resha_queue_new_opt(size_t item_size, size_t capacity, const resha_queue_opts *opts, resha_queue **ret_queue)
+{
+        static const resha_queue_opts defaults;
+        const resha_queue_opts *o = opts ? opts : &defaults;
+        int rc = 0;
+
+        if (!opts_valid(item_size, capacity, o))
+                return -EINVAL;
+        resha_queue *q = resha_malloc(sizeof *q);
+        if (!q)
+                return -ENOMEM;
+        *q = (resha_queue){ .item_size = item_size,
+                            .capacity = capacity,
+                            .kind = kind_of(capacity, o->order),
+                            .drop = o->drop,
+                            .pile = { .item_size = item_size, .compare = o->compare } };
+        if (q->kind == BOUNDED)
+                rc = ring_grow(q, capacity);
+        else if (q->kind == PILE && capacity != RESHA_UNBOUNDED)
+                rc = rs_pile_grow(&q->pile, capacity);
+        if (rc < 0) {
+                resha_free(q);
+                return rc;
+        }
+        *ret_queue = q;
+        return 0;
+}
+
+int resha_queue_new(size_t item_size, size_t capacity, resha_drop_fn *drop, resha_queue **ret_queue)
+{
+        return resha_queue_new_opt(item_size, capacity, &(resha_queue_opts){ .drop = drop }, ret_queue);
+}
+
+static void report_dropped(size_t n, const char *when)
+{
+        struct rs_loop *l = rs_loop_current;
+
+        if (l)
+                rs_report(
+                        l, RESHA_REPORT_DROPPED, 0, l->current,
+                        "%zu item%s of a queue %s dropped when it was %s; take them before, or give it a drop function",
+                        n, n == 1 ? "" : "s", n == 1 ? "was" : "were", when);
+}
+
+/* All that is inside. No put comes after it. */
+static void drop_all(resha_queue *q, const char *when)
+{
+        size_t in_ring = q->count, in_pile = q->pile.count;
+
+        q->shutdown = true;
+        q->count = q->pile.count = 0;
+        q->unfinished -= in_ring + in_pile;
+        if (!q->drop && in_ring + in_pile)
+                report_dropped(in_ring + in_pile, when);
+        if (!q->drop)
+                return;
+        for (; in_ring; in_ring--, q->head = next_of(q, q->head))
+                q->drop(q->head);
+        for (size_t i = 0; i < in_pile; i++)
+                q->drop(rs_pile_at(&q->pile, i));
+}
+
 void resha_queue_free(resha_queue *q)
 {
         if (!q)
                 return;
-        if (!rs_list_empty(&q->getters) || !rs_list_empty(&q->putters))
+        if (!rs_list_empty(&q->getters) || !rs_list_empty(&q->putters) || !rs_list_empty(&q->joiners))
                 rs_task_abort(rs_loop_current ? rs_loop_current->current : NULL,
                               "frees a queue that tasks wait for; end their group first");
-        for (size_t i = 0; q->drop && i < q->count; i++)
-                q->drop(slot(q, i));
+        drop_all(q, "freed");
+        resha_free(q->items);
+        resha_free(q->pile.items);
         resha_free(q);
 }
 
@@ -80,10 +189,30 @@ void resha_queue_freep(resha_queue **q)
         *q = NULL;
 }
 
-static void append(resha_queue *q, const void *item)
+/* ---- put and get ---- */
+
+/* Where the ring has no place for it. */
+static __attribute__((noinline)) int put_otherwise(resha_queue *q, const void *item)
 {
-        copy_item(slot(q, q->count), item, q->item_size);
-        q->count++;
+        struct rs_pile *p = &q->pile;
+        bool larger = q->kind == UNBOUNDED || (q->kind == PILE && q->capacity == RESHA_UNBOUNDED);
+        size_t room = q->kind == PILE ? p->room : q->room, count = q->kind == PILE ? p->count : q->count;
+        int rc = 0;
+
+        if (count == room && !larger)
+                return -EAGAIN;
+        if (count == room) {
+                room = room ? 2 * room : ROOM_FIRST;
+                rc = q->kind == PILE ? rs_pile_grow(p, room) : ring_grow(q, room);
+        }
+        if (rc < 0)
+                return resha_fail_at(rc, NULL, "no memory for item %zu of a queue without a bound", count + 1);
+        if (q->kind == PILE)
+                rs_pile_push(p, item);
+        else
+                append(q, item);
+        q->unfinished++;
+        return 1;
 }
 
 static inline int try_put(resha_queue *q, const void *item)
@@ -93,15 +222,37 @@ static inline int try_put(resha_queue *q, const void *item)
         if (RS_UNLIKELY(q->shutdown))
                 return 0;
         if ((n = rs_list_pop(&q->getters))) {
-                struct queue_wait *w = RS_CONTAINER(n, struct queue_wait, wait.node);
+                struct rs_queue_wait *w = RS_CONTAINER(n, struct rs_queue_wait, wait.node);
                 copy_item(w->item, item, q->item_size);
+                q->unfinished++;
                 rs_wake(&w->wait, 1);
                 return 1;
         }
-        if (q->count == q->capacity)
-                return -EAGAIN;
+        if (q->count == q->room)
+                return RS_LIKELY(q->kind == BOUNDED) ? -EAGAIN : put_otherwise(q, item);
         append(q, item);
+        q->unfinished++;
         return 1;
+}
+
+/* Where the ring is empty. */
+static __attribute__((noinline)) int get_otherwise(resha_queue *q, void *ret_item)
+{
+        bool piled = q->pile.count > 0;
+
+        if (piled)
+                rs_pile_pop(&q->pile, ret_item);
+        struct rs_node *n = rs_list_pop(&q->putters);
+        if (n) {
+                struct rs_queue_wait *w = RS_CONTAINER(n, struct rs_queue_wait, wait.node);
+                if (piled)
+                        rs_pile_push(&q->pile, w->item);
+                else
+                        copy_item(ret_item, w->item, q->item_size);
+                q->unfinished++;
+                rs_wake(&w->wait, 1);
+        }
+        return piled || n ? 1 : q->shutdown ? 0 : -EAGAIN;
 }
 
 static inline int try_get(resha_queue *q, void *ret_item)
@@ -109,13 +260,14 @@ static inline int try_get(resha_queue *q, void *ret_item)
         struct rs_node *n;
 
         if (!q->count)
-                return q->shutdown ? 0 : -EAGAIN;
-        copy_item(ret_item, slot(q, 0), q->item_size);
-        q->head = q->head + 1 == q->capacity ? 0 : q->head + 1;
+                return RS_UNLIKELY(q->kind != BOUNDED) ? get_otherwise(q, ret_item) : q->shutdown ? 0 : -EAGAIN;
+        copy_item(ret_item, q->head, q->item_size);
+        q->head = next_of(q, q->head);
         q->count--;
         if ((n = rs_list_pop(&q->putters))) {
-                struct queue_wait *w = RS_CONTAINER(n, struct queue_wait, wait.node);
+                struct rs_queue_wait *w = RS_CONTAINER(n, struct rs_queue_wait, wait.node);
                 append(q, w->item);
+                q->unfinished++;
                 rs_wake(&w->wait, 1);
         }
         return 1;
@@ -131,19 +283,26 @@ int resha_queue_try_get(resha_queue *q, void *ret_item)
         return try_get(q, ret_item);
 }
 
+/* ---- the lines ---- */
+
 static void queue_cancel(struct rs_wait *wait)
 {
-        struct queue_wait *w = RS_CONTAINER(wait, struct queue_wait, wait);
-
-        rs_list_remove(w->line, &wait->node);
+        rs_queue_leave(RS_CONTAINER(wait, struct rs_queue_wait, wait));
         rs_wake(wait, -ECANCELED);
+}
+
+void rs_queue_stand(struct rs_queue_wait *w, resha_queue *q, bool put, void *item)
+{
+        w->line = put ? &q->putters : &q->getters;
+        w->item = item;
+        rs_list_push(w->line, &w->wait.node);
 }
 
 static int stand_in_line(struct rs_loop *l, resha_queue *q, struct rs_list *line, void *item, const char *what)
 {
-        struct queue_wait w = { .wait = { .cancel = queue_cancel, .what = what, .object = q },
-                                .line = line,
-                                .item = item };
+        struct rs_queue_wait w = { .wait = { .cancel = queue_cancel, .what = what, .object = q },
+                                   .line = line,
+                                   .item = item };
 
         rs_list_push(line, &w.wait.node);
         return (int)rs_wait(l, &w.wait);
@@ -183,14 +342,50 @@ static void wake_line(struct rs_list *line)
                 rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
 }
 
+/* ---- until all is done ---- */
+
+int resha_queue_task_done(resha_queue *q)
+{
+        if (q->unfinished == resha_queue_count(q))
+                return -EINVAL;
+        if (--q->unfinished == 0)
+                wake_line(&q->joiners);
+        return 0;
+}
+
+int resha_queue_join(resha_queue *q)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        if (rc < 0)
+                return rc;
+        if (!q->unfinished)
+                return rs_complete(l, 0);
+        return stand_in_line(l, q, &q->joiners, NULL, "end of queue's work");
+}
+
 void resha_queue_shutdown(resha_queue *q)
 {
         q->shutdown = true;
-        wake_line(&q->getters); /* empty unless the ring is */
+        wake_line(&q->getters); /* empty unless nothing is inside */
         wake_line(&q->putters);
+}
+
+void resha_queue_shutdown_now(resha_queue *q)
+{
+        drop_all(q, "shut down at once");
+        resha_queue_shutdown(q);
+        if (!q->unfinished)
+                wake_line(&q->joiners);
 }
 
 size_t resha_queue_count(const resha_queue *q)
 {
-        return q->count;
+        return q->count + q->pile.count;
+}
+
+size_t resha_queue_unfinished(const resha_queue *q)
+{
+        return q->unfinished;
 }
