@@ -36,6 +36,11 @@ int64_t rs_alloc_failed(void)
         return __atomic_load_n(&failed, __ATOMIC_RELAXED);
 }
 
+int64_t rs_alloc_left(void)
+{
+        return __atomic_load_n(&countdown, __ATOMIC_RELAXED);
+}
+
 static bool must_fail(void)
 {
         if (__atomic_load_n(&countdown, __ATOMIC_RELAXED) <= 0)

@@ -19,6 +19,9 @@ int64_t rs_alloc_live(void);
  * */
 void rs_alloc_fail_after(int64_t n, bool forever);
 
+/* How many allocations there may still be before the one that fails. */
+int64_t rs_alloc_left(void);
+
 /* How many allocations were made to fail. */
 int64_t rs_alloc_failed(void);
 

@@ -235,8 +235,8 @@ static inline __attribute__((always_inline)) int rs_enter(struct rs_loop **ret_l
 /* As rs_enter(), for calls that are not cancellation points but may suspend. 0, -EPERM, -EDEADLK. */
 int rs_enter_shielded(struct rs_loop **ret_loop);
 
-/* For tests: fn(l, arg) is called at each checkpoint of the current task and of all tasks made from now on, before the
- * call there looks whether it is cancelled. fn may cancel tasks; it must not suspend. NULL ends it. */
+/* For tests: fn(l, arg) is called at each checkpoint of the current task (if any) and of all tasks made from now on,
+ * before the call there looks whether it is cancelled. fn may cancel tasks; it must not suspend. NULL ends it. */
 void rs_watch_checkpoints(struct rs_loop *l, void (*fn)(struct rs_loop *l, void *arg), void *arg);
 
 /* The end of a call that did not have to wait. */

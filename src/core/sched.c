@@ -308,7 +308,8 @@ void rs_watch_checkpoints(struct rs_loop *l, void (*fn)(struct rs_loop *l, void 
 {
         l->watch = fn;
         l->watch_arg = arg;
-        l->current->attention |= RS_WATCHED;
+        if (l->current)
+                l->current->attention |= RS_WATCHED;
 }
 
 int rs_enter_shielded(struct rs_loop **ret_loop)

@@ -313,6 +313,7 @@ int rs_sim_new(uint64_t seed, struct rs_backend **ret_backend)
         s->now = SIM_START;
         s->next_port = 40000;
         s->next_client_port = 50000;
+        s->plan.seed = seed;
         for (int i = 0; i < 4; i++)
                 s->dice[i] = splitmix(&x);
         for (int i = 0; i < 4; i++)

@@ -23,6 +23,7 @@ enum rs_fault_kind {
 };
 
 struct rs_sim_plan {
+        uint64_t seed;                      /* of the world; only read */
         unsigned per_mille[RS_FAULT_KINDS]; /* how often each kind happens when it could; NTH: unused */
         int64_t latency_max;                /* ns */
         uint64_t

@@ -5,6 +5,7 @@
 #include <resha/http.h>
 #include <resha/resha.h>
 #include <resha/sqlite.h>
+#include <resha/test.h>
 
 #define SIZE(type, size) _Static_assert(sizeof(type) == (size), #type)
 
@@ -41,6 +42,9 @@ SIZE(resha_sqlite_counts, 64);
 SIZE(resha_sqlite_opts, 96);
 SIZE(resha_stream_ops, 80);
 SIZE(resha_task, 48);
+SIZE(resha_test_opts, 176);
+SIZE(resha_test_result, 736);
+SIZE(resha_test_trial, 112);
 SIZE(resha_ticker, 32);
 SIZE(resha_value, 24);
 SIZE(resha_http_attempt, 120);

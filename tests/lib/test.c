@@ -11,6 +11,8 @@
 
 #include "test.h"
 
+#include <resha/test.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +51,9 @@ void test_fail(const char *file, int line, const char *format, ...)
         va_list ap;
 
         fflush(stdout);
-        fprintf(stderr, "%s:%d: %s%s: ", file, line, current, seed_note);
+        const char *trial = resha_test_trial_text();
+        fprintf(stderr, "%s:%d: %s%s%s%s%s: ", file, line, current, seed_note, trial ? " (" : "", trial ? trial : "",
+                trial ? ")" : "");
         va_start(ap, format);
         vfprintf(stderr, format, ap);
         va_end(ap);

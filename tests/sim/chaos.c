@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-#include "core/core.h"
-#include "trial.h"
+#include "scenario.h"
 
 enum { DEPTH = 5, PERMITS = 2, CHILDREN = 3, STEPS = 4 };
 
@@ -252,10 +251,9 @@ static int steps(int depth)
 static int chaos_main(void *arg)
 {
         resha_queue *q RESHA_CLEANUP(resha_queue_freep) = NULL;
-        struct rs_backend *b = rs_loop_current->backend;
 
         c = arg;
-        c->rng = b->ops->random(b) | 1;
+        c->rng = resha_test_random() | 1;
         resha_semaphore_init(&c->sem, PERMITS);
         int rc = resha_limiter_init(&c->limiter, 1000, RESHA_MS(1), 3);
         if (rc == 0)
@@ -269,7 +267,7 @@ static int chaos_main(void *arg)
         return rc;
 }
 
-static void chaos_check(void *state, int rc, const struct trial *t)
+static void chaos_check(void *state, int rc, const resha_test_trial *t)
 {
         struct chaos *s = state;
 
@@ -283,4 +281,5 @@ static void chaos_check(void *state, int rc, const struct trial *t)
         ASSERT_EQ(s->queued, s->taken);
 }
 
-SCENARIO(sim_chaos, 40, .size = sizeof(struct chaos), .fn = chaos_main, .check = chaos_check, .may_fail = -EIO)
+SCENARIO(sim_chaos, chaos_main, .seeds = 40, .state = sizeof(struct chaos), .check = chaos_check, .may_fail = { -EIO },
+         .may_report = 1u << RESHA_REPORT_LOST_ERROR)

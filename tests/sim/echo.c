@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "trial.h"
+#include "scenario.h"
 
 enum { CLIENTS = 3, BYTES = 700 };
 
@@ -145,7 +145,7 @@ static int bad_net_main(void *arg)
         return run(arg, true);
 }
 
-static void echo_check(void *state, int rc, const struct trial *t)
+static void echo_check(void *state, int rc, const resha_test_trial *t)
 {
         struct echo *s = state;
 
@@ -154,45 +154,41 @@ static void echo_check(void *state, int rc, const struct trial *t)
         for (int i = 0; i < CLIENTS; i++) {
                 if (s->clients[i].s && s->clients[i].rc == 0 && rc >= 0)
                         ASSERT_TRUE(s->clients[i].ended);
-                if (trial_quiet(t)) {
+                if (!t->disturbed) {
                         ASSERT_TRUE(s->clients[i].ended);
                         ASSERT_EQ(s->clients[i].got, BYTES);
                 }
         }
 }
 
-SCENARIO(sim_echo, 8, .size = sizeof(struct echo), .fn = echo_main, .check = echo_check, .network = true)
+SCENARIO(sim_echo, echo_main, .seeds = 8, .state = sizeof(struct echo), .check = echo_check)
 
 /* With connections that break: a client gets all, or an error. */
-static void bad_net_check(void *state, int rc, const struct trial *t)
+static void bad_net_check(void *state, int rc, const resha_test_trial *t)
 {
         struct echo *s = state;
+        bool alone = !t->cancelled && !t->alloc_failed && !t->operation_failed;
 
-        (void)rc, (void)t;
+        (void)rc;
         ASSERT_EQ(s->handlers, 0);
         for (int i = 0; i < CLIENTS; i++)
-                if (s->clients[i].stream && s->clients[i].rc == 0 && trial_quiet(t))
+                if (s->clients[i].stream && s->clients[i].rc == 0 && alone)
                         ASSERT_TRUE(s->clients[i].ended);
-}
-
-static void bad_net_plan(struct rs_sim_plan *plan)
-{
-        plan->per_mille[RS_FAULT_RESET] = 20;
-        plan->per_mille[RS_FAULT_REFUSED] = 300;
-        plan->per_mille[RS_FAULT_ACCEPT] = 200;
 }
 
 TEST(sim_echo_on_a_bad_net)
 {
-        static const struct scenario scenario = { .size = sizeof(struct echo),
-                                                  .fn = bad_net_main,
-                                                  .check = bad_net_check,
-                                                  .network = true,
-                                                  .plan = bad_net_plan };
+        static resha_test_result result;
+        static const resha_test_opts opts = {
+                .state = sizeof(struct echo),
+                .seeds = 8,
+                .check = bad_net_check,
+                .faults = { [RESHA_TEST_RESET] = 20, [RESHA_TEST_REFUSED] = 300, [RESHA_TEST_ACCEPT] = 200 },
+                .ret_result = &result,
+        };
 
-        trial_seeds(&scenario, 8);
-        for (unsigned k = 0; k < RS_FAULT_KINDS; k++)
-                if (trial_fired((enum rs_fault_kind)k) < 100)
-                        FAIL("\"%s\" happened only %llu times", rs_fault_name((enum rs_fault_kind)k),
-                             (unsigned long long)trial_fired((enum rs_fault_kind)k));
+        run_scenario("sim_echo_on_a_bad_net", bad_net_main, &opts);
+        for (unsigned k = 0; k < RESHA_TEST_FAULTS; k++)
+                if (result.fired[k] < 100)
+                        FAIL("fault %u happened only %llu times", k, (unsigned long long)result.fired[k]);
 }

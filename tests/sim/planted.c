@@ -6,7 +6,12 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "trial.h"
+#include "scenario.h"
+
+struct planted {
+        resha_fn *fn;
+        resha_test_opts opts;
+};
 
 /* ---- a permit that is not given back when the work under it is cancelled ---- */
 
@@ -38,7 +43,7 @@ static int permits_main(void *arg)
         return resha_group_end(&g, 0);
 }
 
-static void permits_check(void *state, int rc, const struct trial *t)
+static void permits_check(void *state, int rc, const resha_test_trial *t)
 {
         struct permits *s = state;
 
@@ -47,9 +52,7 @@ static void permits_check(void *state, int rc, const struct trial *t)
                 ASSERT_EQ(resha_semaphore_available(&s->sem), 1);
 }
 
-static const struct scenario permit_lost = { .size = sizeof(struct permits),
-                                             .fn = permits_main,
-                                             .check = permits_check };
+static const struct planted permit_lost = { permits_main, { .state = sizeof(struct permits), .check = permits_check } };
 
 /* ---- memory that is not released when there is no memory for the next piece ---- */
 
@@ -67,12 +70,7 @@ static int leak_main(void *arg)
         return rc;
 }
 
-static void no_check(void *state, int rc, const struct trial *t)
-{
-        (void)state, (void)rc, (void)t;
-}
-
-static const struct scenario memory_lost = { .size = 1, .fn = leak_main, .check = no_check };
+static const struct planted memory_lost = { leak_main, { 0 } };
 
 /* ---- an order that only holds without luck ---- */
 
@@ -104,13 +102,13 @@ static int order_main(void *arg)
         return resha_gather(takes_its_turn, turns, 3, sizeof turns[0], NULL);
 }
 
-static void order_check(void *state, int rc, const struct trial *t)
+static void order_check(void *state, int rc, const resha_test_trial *t)
 {
         (void)rc, (void)t;
         ASSERT_FALSE(((struct order *)state)->swapped);
 }
 
-static const struct scenario order_assumed = { .size = sizeof(struct order), .fn = order_main, .check = order_check };
+static const struct planted order_assumed = { order_main, { .state = sizeof(struct order), .check = order_check } };
 
 /* ---- a clean-up that waits for what nobody does ---- */
 
@@ -127,38 +125,102 @@ static int stuck_main(void *arg)
         return rc < 0 ? resha_shielded(RESHA_FOREVER, waits_for_nobody, never) : rc; /* the bug */
 }
 
-static const struct scenario never_ends = { .size = sizeof(resha_event), .fn = stuck_main, .check = no_check };
+static const struct planted never_ends = { stuck_main, { .state = sizeof(resha_event) } };
+
+/* ---- an error that is thrown away ---- */
+
+static int fails(void *arg)
+{
+        int rc = resha_sleep(RESHA_US(5));
+
+        (void)arg;
+        return rc < 0 ? rc : resha_fail(-EDOM, "the sum is wrong");
+}
+
+static int forgets_main(void *arg)
+{
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, fails, arg);
+        int rc = resha_sleep(RESHA_US(10));
+        return rc == -ECANCELED ? 0 : rc; /* the bug: the group is left, and why is not looked at */
+}
+
+static const struct planted error_lost = { forgets_main, { 0 } };
+
+/* ---- a loop that does not look ---- */
+
+static int deaf_main(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < 1500; i++) {
+                int rc = resha_yield();
+                (void)rc; /* the bug */
+        }
+        return 0;
+}
+
+static const struct planted goes_on = { deaf_main, { 0 } };
+
+static int endless_main(void *arg)
+{
+        int rc;
+
+        (void)arg;
+        do
+                rc = resha_yield();
+        while (rc <= 0); /* the bug */
+        return rc;
+}
+
+static const struct planted ends_never = { endless_main, { .checkpoints = 5000 } };
+
+/* ---- a use after the end, which crashes ---- */
+
+static int crash_main(void *arg)
+{
+        (void)arg;
+        if (resha_sleep(RESHA_US(1)) < 0)
+                abort(); /* as an assertion does */
+        return 0;
+}
+
+static const struct planted crashes = { crash_main, { 0 } };
 
 /* ---- found, and found again ---- */
 
 static int run_in_child(void *arg)
 {
-        trial_seeds(arg, 5);
-        return 0;
+        const struct planted *p = arg;
+        resha_test_opts o = p->opts;
+
+        o.seeds = 5;
+        return resha_test_run_at(p->fn, &o, "planted");
 }
 
 /* The trial that the text names, as the environment wants it. */
 static bool trial_in(const char *text, char *ret_trial, size_t size)
 {
-        const char *from = strstr(text, "SIM_TRIAL='"), *to = from ? strchr(from + 11, '\'') : NULL;
+        const char *from = strstr(text, "RESHA_TEST_TRIAL='"), *to = from ? strchr(from + 18, '\'') : NULL;
 
         if (!to || (size_t)(to - from) >= size)
                 return false;
-        snprintf(ret_trial, size, "%.*s", (int)(to - from - 11), from + 11);
+        snprintf(ret_trial, size, "%.*s", (int)(to - from - 18), from + 18);
         return true;
 }
 
-static void must_be_found(const struct scenario *s, const char *where)
+static void must_be_found(const struct planted *p, const char *where)
 {
         static struct test_child first, again;
-        char trial[160];
+        char trial[200];
 
-        test_child(run_in_child, (void *)(uintptr_t)s, &first);
+        test_child(run_in_child, (void *)(uintptr_t)p, &first);
         ASSERT_TRUE(!WIFEXITED(first.status) || WEXITSTATUS(first.status) != 0);
         ASSERT_HAS(first.text, where);
         ASSERT_TRUE(trial_in(first.text, trial, sizeof trial));
-        setenv("SIM_TRIAL", trial, 1);
-        test_child(run_in_child, (void *)(uintptr_t)s, &again);
+        setenv("RESHA_TEST_TRIAL", trial, 1);
+        test_child(run_in_child, (void *)(uintptr_t)p, &again);
         ASSERT_STR(again.text, first.text);
 }
 
@@ -168,7 +230,7 @@ TEST(planted_lost_permit)
 }
 TEST(planted_lost_memory)
 {
-        must_be_found(&memory_lost, "rs_alloc_live");
+        must_be_found(&memory_lost, "not released");
 }
 TEST(planted_assumed_order)
 {
@@ -176,5 +238,21 @@ TEST(planted_assumed_order)
 }
 TEST(planted_clean_up_that_never_ends)
 {
-        must_be_found(&never_ends, "deadlock");
+        must_be_found(&never_ends, "nothing can wake it");
+}
+TEST(planted_lost_error)
+{
+        must_be_found(&error_lost, "the sum is wrong");
+}
+TEST(planted_loop_that_ignores_a_cancel)
+{
+        must_be_found(&goes_on, "goes on although");
+}
+TEST(planted_loop_without_end)
+{
+        must_be_found(&ends_never, "does not end within 5000 checkpoints");
+}
+TEST(planted_crash)
+{
+        must_be_found(&crashes, "cancel of the main task at checkpoint 1: it crashed");
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "trial.h"
+#include "scenario.h"
 
 /* Tasks that run now; counted down by a clean-up, so on every way out. */
 static int alive;
@@ -85,22 +85,22 @@ static int groups_main(void *arg)
         return resha_group_end(&servants, rc);
 }
 
-static void groups_check(void *state, int rc, const struct trial *t)
+static void groups_check(void *state, int rc, const resha_test_trial *t)
 {
         struct groups *s = state;
 
         nobody_is_left();
         ASSERT_TRUE(s->leaves <= 6);
-        if (trial_quiet(t)) {
+        if (!t->disturbed) {
                 ASSERT_EQ(s->leaves, 6);
                 ASSERT_EQ(s->servant_ended, 1);
         }
         /* One cancelled leaf is no failure of its group. */
-        if (rc == 0 && t->cancelled && t->victim == VICTIM_ALL)
+        if (rc == 0 && t->cancelled && t->victim == RESHA_TEST_MAIN && !t->again)
                 ASSERT_EQ(s->leaves, 6);
 }
 
-SCENARIO(sim_groups, 30, .size = sizeof(struct groups), .fn = groups_main, .check = groups_check)
+SCENARIO(sim_groups, groups_main, .seeds = 30, .state = sizeof(struct groups), .check = groups_check)
 
 /* ---- gather ---- */
 
@@ -149,7 +149,7 @@ static int gather_main(void *arg)
         return s->rc;
 }
 
-static void gather_check(void *state, int rc, const struct trial *t)
+static void gather_check(void *state, int rc, const resha_test_trial *t)
 {
         struct gather *s = state;
         size_t failed = 0;
@@ -166,14 +166,14 @@ static void gather_check(void *state, int rc, const struct trial *t)
                 failed += s->status[i] < 0;
         }
         ASSERT_EQ(s->failed, failed);
-        if (trial_quiet(t)) {
+        if (!t->disturbed) {
                 ASSERT_EQ(rc, 0);
                 ASSERT_EQ(failed, 1);
                 ASSERT_STR(s->errors[3].text, "no item 3");
         }
 }
 
-SCENARIO(sim_gather_keep_going, 30, .size = sizeof(struct gather), .fn = gather_main, .check = gather_check)
+SCENARIO(sim_gather_keep_going, gather_main, .seeds = 30, .state = sizeof(struct gather), .check = gather_check)
 
 /* ---- race ---- */
 
@@ -221,7 +221,7 @@ static int race_main(void *arg)
         return rc;
 }
 
-static void race_check(void *state, int rc, const struct trial *t)
+static void race_check(void *state, int rc, const resha_test_trial *t)
 {
         struct race *s = state;
 
@@ -230,11 +230,11 @@ static void race_check(void *state, int rc, const struct trial *t)
         ASSERT_EQ(s->held, s->won ? 1 : 0); /* the winner's, nobody else's */
         if (s->won)
                 ASSERT_TRUE(s->winner >= 1 && s->winner < 4);
-        if (trial_quiet(t))
+        if (!t->disturbed)
                 ASSERT_TRUE(s->won);
 }
 
-SCENARIO(sim_race, 30, .size = sizeof(struct race), .fn = race_main, .check = race_check)
+SCENARIO(sim_race, race_main, .seeds = 30, .state = sizeof(struct race), .check = race_check)
 
 /* ---- retry and timeouts ---- */
 
@@ -277,7 +277,7 @@ static int retry_main(void *arg)
         return rc < 0 ? rc : rc2;
 }
 
-static void retry_check(void *state, int rc, const struct trial *t)
+static void retry_check(void *state, int rc, const resha_test_trial *t)
 {
         struct retry *s = state;
 
@@ -286,13 +286,13 @@ static void retry_check(void *state, int rc, const struct trial *t)
                 return;
         ASSERT_EQ(s->attempts, s->calls);
         ASSERT_EQ(s->shielded, 1); /* whatever was cancelled outside */
-        if (trial_quiet(t)) {
+        if (!t->disturbed) {
                 ASSERT_EQ(rc, 0);
                 ASSERT_EQ(s->calls, 3);
         }
 }
 
-SCENARIO(sim_retry_and_shield, 30, .size = sizeof(struct retry), .fn = retry_main, .check = retry_check)
+SCENARIO(sim_retry_and_shield, retry_main, .seeds = 30, .state = sizeof(struct retry), .check = retry_check)
 
 /* ---- mutex and event ---- */
 
@@ -337,7 +337,7 @@ static int mutex_main(void *arg)
         return resha_group_end(&g, rc);
 }
 
-static void mutex_check(void *state, int rc, const struct trial *t)
+static void mutex_check(void *state, int rc, const resha_test_trial *t)
 {
         struct locked *s = state;
 
@@ -345,11 +345,11 @@ static void mutex_check(void *state, int rc, const struct trial *t)
         nobody_is_left();
         ASSERT_FALSE(resha_mutex_locked(&s->m));
         ASSERT_EQ(s->counter, s->completed);
-        if (trial_quiet(t))
+        if (!t->disturbed)
                 ASSERT_EQ(s->counter, 4);
 }
 
-SCENARIO(sim_mutex, 30, .size = sizeof(struct locked), .fn = mutex_main, .check = mutex_check)
+SCENARIO(sim_mutex, mutex_main, .seeds = 30, .state = sizeof(struct locked), .check = mutex_check)
 
 /* ---- semaphore ---- */
 
@@ -391,7 +391,7 @@ static int semaphore_main(void *arg)
         return resha_group_end(&g, 0);
 }
 
-static void semaphore_check(void *state, int rc, const struct trial *t)
+static void semaphore_check(void *state, int rc, const resha_test_trial *t)
 {
         struct permits *s = state;
 
@@ -399,11 +399,11 @@ static void semaphore_check(void *state, int rc, const struct trial *t)
         nobody_is_left();
         if (s->begun)
                 ASSERT_EQ(resha_semaphore_available(&s->sem), 2);
-        if (trial_quiet(t))
+        if (!t->disturbed)
                 ASSERT_EQ(s->served, 5);
 }
 
-SCENARIO(sim_semaphore, 30, .size = sizeof(struct permits), .fn = semaphore_main, .check = semaphore_check)
+SCENARIO(sim_semaphore, semaphore_main, .seeds = 30, .state = sizeof(struct permits), .check = semaphore_check)
 
 /* ---- queue ---- */
 
@@ -498,7 +498,7 @@ static int queue_main(void *arg)
         return resha_group_end(&g, 0);
 }
 
-static void queue_check(void *state, int rc, const struct trial *t)
+static void queue_check(void *state, int rc, const resha_test_trial *t)
 {
         struct belt *s = state;
 
@@ -506,12 +506,12 @@ static void queue_check(void *state, int rc, const struct trial *t)
         nobody_is_left();
         for (int i = 0; i < TOTAL; i++) {
                 ASSERT_TRUE(s->place[i] != IN_QUEUE); /* freed with the queue, and told so */
-                if (trial_quiet(t))
+                if (!t->disturbed)
                         ASSERT_EQ(s->place[i], TAKEN);
         }
 }
 
-SCENARIO(sim_queue, 30, .size = sizeof(struct belt), .fn = queue_main, .check = queue_check)
+SCENARIO(sim_queue, queue_main, .seeds = 30, .state = sizeof(struct belt), .check = queue_check)
 
 /* ---- pool ---- */
 
@@ -560,21 +560,21 @@ static int pool_main(void *arg)
         return resha_gather(with_job, s->job, 4, sizeof s->job[0], NULL);
 }
 
-static void pool_check(void *state, int rc, const struct trial *t)
+static void pool_check(void *state, int rc, const resha_test_trial *t)
 {
         struct jobs *s = state;
 
         (void)rc;
         nobody_is_left();
-        if (trial_quiet(t))
+        if (!t->disturbed)
                 ASSERT_STR(s->text, "job 2");
         for (int i = 0; i < 4; i++) {
                 ASSERT_TRUE(s->started[i] <= 1);
                 ASSERT_EQ(s->started[i], s->ended[i]);
                 ASSERT_EQ(s->told[i], s->started[i]); /* a job that ran is never reported as cancelled */
-                if (trial_quiet(t))
+                if (!t->disturbed)
                         ASSERT_EQ(s->told[i], 1);
         }
 }
 
-SCENARIO(sim_pool, 30, .size = sizeof(struct jobs), .fn = pool_main, .check = pool_check)
+SCENARIO(sim_pool, pool_main, .seeds = 30, .state = sizeof(struct jobs), .check = pool_check)

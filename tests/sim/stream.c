@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/core.h"
-#include "trial.h"
+#include "scenario.h"
 
 enum { RECORD = 50, TEXT_MAX = 8192 };
 
@@ -22,10 +21,8 @@ struct talk {
 
 static resha_duration little_time(void)
 {
-        struct rs_backend *b = rs_loop_current->backend;
-
         /* To a round instant, at which half of the world's delays end. */
-        return RESHA_NS((int64_t)(1 + b->ops->random(b) % 30) * 100000 - b->ops->now(b) % 100000);
+        return RESHA_NS((int64_t)(1 + resha_test_random() % 30) * 100000 - resha_now().ns % 100000);
 }
 
 /* Lines of many lengths, then records. */
@@ -187,20 +184,19 @@ static int long_talk_main(void *arg)
         return talk_on(s);
 }
 
-static void talk_check(void *state, int rc, const struct trial *t)
+static void talk_check(void *state, int rc, const resha_test_trial *t)
 {
         struct talk *s = state;
 
         (void)rc;
-        if (trial_quiet(t)) {
+        if (!t->disturbed) {
                 ASSERT_TRUE(s->all);
                 if (t->seed == 3)
                         ASSERT_TRUE(s->late > 0); /* else nothing is shown */
         }
 }
 
-SCENARIO(sim_streams_in_little_time, 12, .size = sizeof(struct talk), .fn = talk_main, .check = talk_check,
-         .network = true)
+SCENARIO(sim_streams_in_little_time, talk_main, .seeds = 12, .state = sizeof(struct talk), .check = talk_check)
 
-SCENARIO(sim_long_streams_in_little_time, 200, .size = sizeof(struct talk), .fn = long_talk_main, .check = talk_check,
-         .quiet = true)
+SCENARIO(sim_long_streams_in_little_time, long_talk_main, .seeds = 200, .state = sizeof(struct talk),
+         .check = talk_check, .no_cancels = true, .no_allocs = true, .no_operations = true)

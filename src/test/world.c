@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The simulated world, as tests that are made by hand steer it: the public form of io/sim.h. */
+
+#include <resha/test.h>
+
+#include "core/core.h"
+#include "io/sim.h"
+
+_Static_assert((int)RESHA_TEST_LATENCY == (int)RS_FAULT_LATENCY && (int)RESHA_TEST_STALL == (int)RS_FAULT_STALL &&
+                       (int)RESHA_TEST_SHORT_READ == (int)RS_FAULT_SHORT_READ &&
+                       (int)RESHA_TEST_SHORT_WRITE == (int)RS_FAULT_SHORT_WRITE &&
+                       (int)RESHA_TEST_SMALL_BUFFER == (int)RS_FAULT_SMALL_BUFFER &&
+                       (int)RESHA_TEST_RESET == (int)RS_FAULT_RESET &&
+                       (int)RESHA_TEST_REFUSED == (int)RS_FAULT_REFUSED &&
+                       (int)RESHA_TEST_ACCEPT == (int)RS_FAULT_ACCEPT && (int)RESHA_TEST_FAULTS == (int)RS_FAULT_NTH,
+               "the public names of faults");
+
+/* NULL: this thread runs no simulated world. */
+static struct rs_sim_plan *plan_here(void)
+{
+        return rs_loop_current ? rs_sim_plan(rs_loop_current->backend) : NULL;
+}
+
+uint64_t resha_test_seed(void)
+{
+        const struct rs_sim_plan *plan = plan_here();
+
+        return plan ? plan->seed : 0;
+}
+
+uint64_t resha_test_random(void)
+{
+        struct rs_loop *l = rs_loop_current;
+
+        return plan_here() ? l->backend->ops->random(l->backend) : 0;
+}
+
+int resha_test_fault(enum resha_test_fault kind, unsigned per_mille)
+{
+        struct rs_sim_plan *plan = plan_here();
+
+        if (!plan)
+                return -EPERM;
+        if ((unsigned)kind >= RESHA_TEST_FAULTS || per_mille > 1000)
+                return -EINVAL;
+        plan->per_mille[kind] = per_mille;
+        return 0;
+}
+
+int resha_test_latency(resha_duration at_most)
+{
+        struct rs_sim_plan *plan = plan_here();
+
+        if (!plan)
+                return -EPERM;
+        if (at_most.ns < 0)
+                return -EINVAL;
+        plan->latency_max = at_most.ns;
+        return 0;
+}
+
+uint64_t resha_test_fired(enum resha_test_fault kind)
+{
+        const struct rs_sim_plan *plan = plan_here();
+
+        return plan && (unsigned)kind < RESHA_TEST_FAULTS ? plan->fired[kind] : 0;
+}
