@@ -19,7 +19,7 @@ async def main():
     done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     print(f"{done.pop().result()} at {time.monotonic() - start:.1f} s")
     print(f"Cancelling {len(pending)} pending")
-    for task in tasks[1:]:  # pending is a set, and has no order
+    for task in filter(pending.__contains__, tasks):  # pending is a set, and has no order
         task.cancel()
     await asyncio.wait(pending)
     print(f"all ended at {time.monotonic() - start:.1f} s")
