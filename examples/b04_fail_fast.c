@@ -13,16 +13,19 @@ struct story {
 static int fetch(void *arg)
 {
         struct story *s = arg;
-        int rc = resha_sleep(RESHA_MS(s->id < 0 ? 500 : 1000 * s->id));
+        char name[16];
 
+        snprintf(name, sizeof name, "story %d", s->id);
+        resha_task_set_name(name); /* for the picture */
+        int rc = resha_sleep(RESHA_MS(s->id < 0 ? 500 : 1000 * s->id));
         if (rc < 0) {
-                printf("story %d: cancelled\n", s->id);
+                printf("%s: cancelled\n", name);
                 return rc;
         }
         if (s->id < 0)
-                return resha_fail(-ENOENT, "story %d: no such story", s->id);
+                return resha_fail(-ENOENT, "%s: no such story", name);
         snprintf(s->title, sizeof s->title, "Story %d", s->id);
-        printf("story %d: fetched\n", s->id);
+        printf("%s: fetched\n", name);
         return 0;
 }
 

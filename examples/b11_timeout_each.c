@@ -24,8 +24,11 @@ static int ask(void *arg)
 static int ask_in_time(void *arg)
 {
         struct request *r = arg;
-        int rc = resha_timeout(RESHA_S(2), ask, r);
+        char name[16];
 
+        snprintf(name, sizeof name, "request %d", r->id);
+        resha_task_set_name(name); /* for the picture */
+        int rc = resha_timeout(RESHA_S(2), ask, r);
         return rc == -ETIME ? resha_fail(rc, "no answer within 2 s") : rc;
 }
 

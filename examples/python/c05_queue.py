@@ -11,10 +11,10 @@ async def produce(queue, producer, start):
         print(f"{time.monotonic() - start:.1f} s: {job} put")
 
 
-async def consume(queue, consumer, done):
+async def consume(queue, seconds, done):
     while True:
         job = await queue.get()
-        await asyncio.sleep(consumer)
+        await asyncio.sleep(seconds)
         done.append(job)
         queue.task_done()
 
@@ -23,16 +23,16 @@ async def main():
     queue = asyncio.Queue(2)
     start = time.monotonic()
     done = []
-    consumers = [asyncio.create_task(consume(queue, n, done)) for n in (1, 2)]
+    consumers = [asyncio.create_task(consume(queue, n, done)) for n in (1, 1.7)]
     async with asyncio.TaskGroup() as group:
         for n in (1, 2):
             group.create_task(produce(queue, n, start))
     await queue.join()
     print(f"{time.monotonic() - start:.1f} s: all processed")
-    for consumer in consumers:
+    for consumer in consumers:  # Queue.shutdown() came with Python 3.13
         consumer.cancel()
     await asyncio.wait(consumers)
-    print("each once:", *sorted(done))
+    print("finished:", *done)
 
 
 asyncio.run(main())
