@@ -67,7 +67,7 @@ RESHA_API void resha_group_leave(resha_group *g);
 
 typedef struct resha_spawn_opts {
         size_t copy;      /* bytes of *arg to copy for the task; at most 16 KiB [0: borrowed] */
-        resha_task *task; /* a handle to fill [NULL] */
+        resha_task *task; /* a handle to fill; -EBUSY while its last task runs [NULL] */
         const char *name; /* static [NULL: "task"] */
         const char *site; /* static, FILE:LINE [NULL] */
         size_t stack;     /* bytes of address space for the stack [that of the run] */

@@ -17,12 +17,13 @@ typedef struct resha_task {
         void *_waiters[2]; /* who waits for it */
         int _status;
         uint32_t _state;
-        uint64_t _reserved[2];
+        void *_loop; /* that runs it */
+        uint64_t _reserved[1];
 } resha_task;
 
 /* Waits until the task has ended. Result: 0 for the wait, or -ECANCELED (the task goes on); -EINVAL for a handle never
- * spawned; -EDEADLK for the caller's own. The task's own result is in *ret_status (may be NULL), -ECANCELED if it ended
- * cancelled. [task] cancellation point */
+ * spawned; -EDEADLK for the caller's own; -EPERM if it runs on another loop. The task's own result is in *ret_status
+ * (may be NULL), -ECANCELED if it ended cancelled. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_task_wait(resha_task *t, int *ret_status);
 
 /* Waits for one of n tasks, whose handles lie in an array: until the first of them has ended, for at most `at_most`.
@@ -51,7 +52,7 @@ RESHA_API RESHA_MUST int resha_task_wait_for(resha_task *t, resha_duration at_mo
 RESHA_API bool resha_task_done(const resha_task *t, int *ret_status);
 
 /* Cancels the task: every wait of it fails with -ECANCELED from now on. Idempotent, never waits; nothing if it has
- * ended. [loop] */
+ * ended, and nothing on another thread than its loop's. [loop] */
 RESHA_API void resha_task_cancel(resha_task *t);
 
 /* Lets every task that is ready run once. 0, or -ECANCELED. [task] cancellation point */

@@ -331,7 +331,7 @@ void rs_loop_done(struct rs_loop *l);
 void rs_task_cancel(struct rs_loop *l, struct rs_task *t);
 
 /* For those who wait by something else than resha_task_wait(): 0 if the task has ended, -EAGAIN if not, -EINVAL,
- * -EDEADLK; and the line of rs_wait.node where each is woken with 0 when it ends. */
+ * -EDEADLK, -EPERM for one of another loop; and the line of rs_wait.node where each is woken with 0 when it ends. */
 int rs_task_ended(const struct rs_loop *l, const resha_task *h);
 struct rs_list *rs_task_line(resha_task *h);
 

@@ -257,6 +257,12 @@ static bool spawn_opts_valid(const resha_spawn_opts *o)
         return o->copy <= RS_COPY_MAX;
 }
 
+/* A handle is told of its task's end: that of a task that still runs is not given to another. */
+static bool handle_free(const resha_task *h)
+{
+        return !h || h->_state != RS_HANDLE_RUNNING;
+}
+
 /* The parts of a task that most have not: a copied argument, a stack of another size. Made before the task is. */
 static int spawn_extras(struct rs_loop *l, const void *arg, const resha_spawn_opts *o, void **ret_copy,
                         struct rs_stack **ret_stack)
@@ -289,7 +295,9 @@ int resha_spawn_opt(resha_group *group, resha_fn *fn, const void *arg, const res
         int rc = may_spawn(l, g);
         if (rc < 0)
                 return rc;
-        rc = spawn_opts_valid(o) ? spawn_extras(l, arg, o, &copy, &stack) : -EINVAL;
+        rc = !spawn_opts_valid(o) ? -EINVAL : !handle_free(o->task) ? -EBUSY : 0;
+        if (rc == 0)
+                rc = spawn_extras(l, arg, o, &copy, &stack);
         if (rc == 0)
                 rc = rs_spawn(l, g, fn, copy ? copy : (void *)(uintptr_t)arg, o->name ? o->name : "task", o->site, &t);
         if (rc < 0) {
@@ -304,7 +312,7 @@ int resha_spawn_opt(resha_group *group, resha_fn *fn, const void *arg, const res
                 rs_stack_unreserve(&l->stacks);
         }
         if (o->task) {
-                *o->task = (resha_task){ ._task = t, ._state = RS_HANDLE_RUNNING };
+                *o->task = (resha_task){ ._task = t, ._state = RS_HANDLE_RUNNING, ._loop = l };
                 t->handle = o->task;
         }
         return 0;
@@ -323,7 +331,7 @@ bool resha_task_done(const resha_task *h, int *ret_status)
 
 void resha_task_cancel(resha_task *h)
 {
-        if (h->_state == RS_HANDLE_RUNNING && rs_loop_current)
+        if (h->_state == RS_HANDLE_RUNNING && h->_loop == rs_loop_current)
                 rs_task_cancel(rs_loop_current, h->_task);
 }
 

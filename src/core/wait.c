@@ -30,6 +30,8 @@ int rs_task_ended(const struct rs_loop *l, const resha_task *h)
 {
         if (h->_state != RS_HANDLE_RUNNING)
                 return h->_state == RS_HANDLE_NEW ? -EINVAL : 0;
+        if (h->_loop != l)
+                return -EPERM;
         return l && h->_task == l->current ? -EDEADLK : -EAGAIN;
 }
 
@@ -116,7 +118,11 @@ static int look(struct watch *w, const resha_task *tasks)
         for (size_t i = 0; i < w->n; i++) {
                 if (tasks[i]._state == RS_HANDLE_NEW)
                         return -EINVAL;
-                if (tasks[i]._state == RS_HANDLE_RUNNING && tasks[i]._task == w->loop->current)
+                if (tasks[i]._state != RS_HANDLE_RUNNING)
+                        continue;
+                if (tasks[i]._loop != w->loop)
+                        return -EPERM;
+                if (tasks[i]._task == w->loop->current)
                         return -EDEADLK;
         }
         for (size_t i = 0; i < w->n && !enough; i++)

@@ -8,17 +8,20 @@
 #include <stdatomic.h>
 #include <sys/epoll.h>
 
+#include "base/list.h"
 #include "io/backend.h"
 
 enum {
         EP_READING = 0,
         EP_WRITING = 1,
         EP_EVENTS_MAX = 256,
+        EP_OWN_BUCKETS = 256,
 };
 
 /* An own descriptor. */
 struct ep_file {
         struct rs_file base;
+        struct rs_node own; /* in ep.own */
         struct rs_op *pending[2];
         bool ready[2];
         bool registered;
@@ -42,6 +45,7 @@ struct ep {
         struct ep_file *spare;      /* for the next accept, so that one that fails allocates nothing */
         struct ep_foreign *foreign; /* by number */
         size_t foreign_size;
+        struct rs_list own[EP_OWN_BUCKETS]; /* files by the last bits of their number; needs no memory */
         struct epoll_event events[EP_EVENTS_MAX];
 };
 
@@ -76,6 +80,9 @@ static inline bool ep_pend(struct rs_backend *b, struct rs_op *op)
 bool ep_foreign_submit(struct ep *e, struct rs_op *op);
 void ep_foreign_cancel(struct ep *e, struct rs_op *op);
 void ep_foreign_event(struct ep *e, const struct epoll_event *event);
+
+/* Whether fd is that of a file of ours. */
+bool ep_owns(const struct ep *e, int fd);
 
 /* A file for fd, with the spare if there is one; NULL: no memory. */
 struct ep_file *ep_file_new(struct ep *e, int fd);

@@ -4,7 +4,10 @@
  * One-shot: armed by each operation, disarmed by its event, taken out by a cancel. An entry in a table by number holds
  * who waits. The owner may close the descriptor and another may get its number: then MOD says ENOENT and it is added.
  * The registration may even outlive the close, if the file lives on under another number: each arming has a sequence
- * number, and an event of an older one is nobody's. */
+ * number, and an event of an older one is nobody's.
+ *
+ * A descriptor has one registration only: to wait here for one of our own files would take theirs away, and the task
+ * that reads there would sleep for ever. So those are refused. */
 
 #include <errno.h>
 #include <string.h>
@@ -54,7 +57,7 @@ bool ep_foreign_submit(struct ep *e, struct rs_op *op)
         struct ep_foreign *p = foreign_entry(e, op->fd);
         if (!p)
                 return ep_done(op, -ENOMEM);
-        if (p->op)
+        if (p->op || ep_owns(e, op->fd))
                 return ep_done(op, -EBUSY);
         int rc = foreign_arm(e, p, op->fd, op->events);
         if (rc == -EPERM) { /* a regular file: ready as poll(2) has it */

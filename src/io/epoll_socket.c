@@ -14,6 +14,19 @@
 #include "io/epoll.h"
 #include "sys/sys.h"
 
+static struct rs_list *bucket(struct ep *e, int fd)
+{
+        return &e->own[(unsigned)fd % EP_OWN_BUCKETS];
+}
+
+bool ep_owns(const struct ep *e, int fd)
+{
+        for (const struct rs_node *n = e->own[(unsigned)fd % EP_OWN_BUCKETS].first; n; n = n->next)
+                if (RS_CONTAINER(n, const struct ep_file, own)->base.fd == fd)
+                        return true;
+        return false;
+}
+
 struct ep_file *ep_file_new(struct ep *e, int fd)
 {
         struct ep_file *f = e->spare ? e->spare : resha_calloc(1, sizeof *f);
@@ -22,6 +35,7 @@ struct ep_file *ep_file_new(struct ep *e, int fd)
                 return NULL;
         e->spare = NULL;
         *f = (struct ep_file){ .base = { .backend = &e->base, .fd = fd }, .ready = { true, true } };
+        rs_list_push(bucket(e, fd), &f->own);
         return f;
 }
 
@@ -127,6 +141,7 @@ void ep_file_close(struct rs_file *file)
                 (void)rs_sys_epoll_ctl(ep_of(file->backend)->epfd, EPOLL_CTL_DEL, file->fd, NULL);
         if (file->reset)
                 rs_sys_reset_at_close(file->fd);
+        rs_list_remove(bucket(ep_of(file->backend), file->fd), &f->own);
         rs_sys_close(file->fd);
         resha_free(f);
 }

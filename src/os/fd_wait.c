@@ -20,5 +20,9 @@ int resha_fd_wait(int fd, short events)
                 return resha_fail_at(-EINVAL, NULL,
                                      "events 0x%x of descriptor %d: not among POLLIN, POLLOUT, POLLPRI, POLLRDHUP",
                                      (unsigned)(unsigned short)events, fd);
-        return (int)rs_operation(l, &op, "descriptor");
+        rc = (int)rs_operation(l, &op, "descriptor");
+        if (rc == -EBUSY)
+                return resha_fail_at(rc, NULL,
+                                     "descriptor %d: another task waits for it, or it is a stream's or listener's", fd);
+        return rc;
 }

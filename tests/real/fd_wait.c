@@ -135,6 +135,48 @@ TASK(one_task_at_a_time_for_each_descriptor)
         return 0;
 }
 
+static int wait_task(void *arg)
+{
+        return resha_task_wait(arg, NULL);
+}
+
+static int accept_one(void *arg)
+{
+        resha_stream *s = NULL;
+        int rc = resha_accept(arg, &s);
+
+        resha_stream_close(s);
+        return rc;
+}
+
+/* semantics 24 same
+ * asyncio: a reader cannot be added for the descriptor of a transport.
+ * resha: resha_fd_wait() refuses the descriptor of a stream or listener of the loop with -EBUSY, whether a task waits
+ * there or not; the stream is none the worse. */
+TASK(semantics_24_the_descriptor_of_a_listener_is_refused)
+{
+        resha_task accepting = { 0 };
+        uint16_t port;
+        int status = 0, fd = dup(0);
+        RESHA_GROUP(g);
+
+        close(fd); /* the number that the next one gets */
+        resha_listener *n = real_listener(&port);
+        ASSERT_EQ(resha_fd_wait(fd, POLLIN), -EBUSY); /* not registered yet */
+        ASSERT_HAS(resha_error_of(-EBUSY)->text, "listener");
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, accept_one, n, &accepting));
+        ASSERT_OK(resha_yield());
+        ASSERT_EQ(resha_fd_wait(fd, POLLIN), -EBUSY); /* a task waits there */
+        int peer = real_connect(port);
+        ASSERT_OK(resha_timeout(RESHA_S(30), wait_task, &accepting));
+        ASSERT_TRUE(resha_task_done(&accepting, &status));
+        ASSERT_EQ(status, 1);
+        close(peer);
+        resha_listener_close(n);
+        return resha_group_end(&g, 0);
+}
+
 /* The owner closes it and gets the same number for another one, in each state that its registration can be in. */
 TASK(a_number_that_is_used_again_is_another_descriptor)
 {

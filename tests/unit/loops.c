@@ -143,3 +143,89 @@ TASK(semantics_192_mutex_held_in_another_loop)
         ASSERT_OK(resha_mutex_unlock(&m));
         return 0;
 }
+
+/* ---- what belongs to a loop, on another thread ---- */
+
+static int meddles_on_its_loop(void *arg)
+{
+        resha_task_cancel(arg);
+        ASSERT_EQ(resha_task_wait(arg, NULL), -EPERM);
+        ASSERT_EQ(resha_task_wait_all(arg, 1, RESHA_S(1), NULL), -EPERM);
+        return resha_sleep(RESHA_MS(1)); /* it goes on */
+}
+
+static void *meddles(void *arg)
+{
+        resha_task_cancel(arg); /* without a loop */
+        ASSERT_EQ(resha_task_wait(arg, NULL), -EPERM);
+        ASSERT_EQ(resha_run(meddles_on_its_loop, arg, &(resha_run_opts){ .backend = test_backend() }), 0);
+        return NULL;
+}
+
+static int sleeps_until_cancelled(void *arg)
+{
+        note("%d", resha_event_wait(arg));
+        return resha_checkpoint();
+}
+
+/* A task that waits, and a thread beside, with and without a loop of its own, that meddles with it. */
+static int with_a_meddler(__attribute__((unused)) void *arg)
+{
+        resha_event e = { { 0 } };
+        resha_task t = { 0 };
+        pthread_t thread;
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, sleeps_until_cancelled, &e, &t));
+        ASSERT_OK(resha_yield());
+        ASSERT_EQ(pthread_create(&thread, NULL, meddles, &t), 0);
+        ASSERT_EQ(pthread_join(thread, NULL), 0);
+        ASSERT_OK(resha_yield());
+        ASSERT_FALSE(resha_task_done(&t, NULL));
+        resha_event_set(&e);
+        ASSERT_OK(resha_task_wait(&t, &status));
+        ASSERT_EQ(status, 0);
+        ASSERT_STR(notes(), "0");
+        return resha_group_end(&g, 0);
+}
+
+TEST(semantics_22_cancel_on_another_thread_does_nothing)
+{
+        RUN(with_a_meddler, NULL);
+}
+
+/* semantics 33 same
+ * asyncio: awaiting a future of another loop is an error.
+ * resha: resha_task_wait() for a task that runs on another loop gives -EPERM, and disturbs neither. */
+TEST(semantics_33_waiting_for_the_task_of_another_loop_is_an_error)
+{
+        RUN(with_a_meddler, NULL);
+}
+
+static int spawns_from_a_thread(void *arg)
+{
+        return test_is_sim() ? 0 : resha_spawn(arg, adds, NULL);
+}
+
+/* semantics 21 better
+ * asyncio: call_soon_threadsafe() wakes a loop that is blocked in its poll; plain call_soon() from a thread does not,
+ * and what it queued is late.
+ * resha: the end of a job on a thread wakes the loop; spawning from a thread is refused with -EPERM instead of being
+ * late. */
+TASK(semantics_21_the_end_of_a_job_wakes_a_sleeping_loop)
+{
+        struct job hour = JOB("hour", 3600 * 1000);
+        int n = 0;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, job, &hour);
+        ASSERT_OK(resha_yield());
+        resha_instant start = resha_now();
+        ASSERT_EQ(resha_pool_run(NULL, on_the_pool, &n, NULL), 1);
+        ASSERT_TRUE(resha_between(start, resha_now()).ns < RESHA_S(60).ns);
+        ASSERT_EQ(resha_pool_run(NULL, spawns_from_a_thread, &g, NULL), test_is_sim() ? 0 : -EPERM);
+        return resha_group_end(&g, 0);
+}

@@ -82,6 +82,31 @@ TASK(task_handle_can_be_used_again)
         return resha_group_end(&g, 0);
 }
 
+/* semantics 40 same
+ * asyncio: the result of a task cannot be set from outside.
+ * resha: only the return of its function sets a task's status. The handle of one that runs is not given to another: the
+ * spawn fails with -EBUSY. */
+TASK(semantics_40_status_is_set_by_the_return_only)
+{
+        struct job a = JOB("a", 5, .result = 3), b = JOB("b", 0, .result = 4);
+        const resha_spawn_opts again = { .copy = sizeof b, .task = &a.task };
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, job, &a, &a.task));
+        ASSERT_EQ(resha_spawn_opt(&g, job, &b, &again), -EBUSY);
+        ASSERT_EQ(resha_group_running(&g), 1);
+        ASSERT_OK(resha_task_wait(&a.task, &status));
+        ASSERT_EQ(status, 3);
+        ASSERT_OK(resha_spawn_opt(&g, job, &b, &again));
+        ASSERT_OK(resha_task_wait(&a.task, &status));
+        ASSERT_EQ(status, 4);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_STR(notes(), "a+ a- b+ b-");
+        return 0;
+}
+
 TASK(task_wait_for_a_handle_never_spawned)
 {
         resha_task t = { 0 };
