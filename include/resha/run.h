@@ -22,17 +22,30 @@ enum resha_report_kind {
         RESHA_REPORT_DEADLOCK, /* all tasks wait and nothing can wake them */
         RESHA_REPORT_FALLBACK, /* a backend or kernel feature is missing and another way is taken */
         RESHA_REPORT_DROPPED,  /* items of a queue without a drop function went with it */
+        /* tasks wait for one another in a circle: of each the report. The waits go on: a deadline or a cancel may still
+         * end one. Part 1 is the one that closed the circle, and its text has all of it */
+        RESHA_REPORT_CYCLE,
+        RESHA_REPORT_TASK, /* resha_report_tasks() */
 };
 
+/* What many tasks take part in is reported once for each of them: part 1 to `parts`, one right after the other.
+ *
+ * What a task waits for is in `text`, with the tasks it waits for and where those were spawned, where they are known:
+ * the holder of a mutex, the task of a handle, the children of a group. Where it waits is in `stack`. */
 typedef struct resha_report {
         enum resha_report_kind kind;
-        int code;               /* the error, or 0 */
-        const char *task;       /* or NULL */
-        const char *spawned_at; /* or NULL */
-        const char *text;       /* one line; valid during the call */
+        int code;                 /* the error, or 0 */
+        const char *task;         /* or NULL */
+        const char *spawned_at;   /* or NULL */
+        const char *text;         /* one line; valid during the call */
+        const void *const *stack; /* the task's: return addresses, innermost first, valid during the call; or NULL */
+        size_t depth;             /* how many */
+        unsigned part, parts;     /* which of how many; 1 and 1 for a report on its own */
         uint64_t _reserved[2];
 } resha_report;
 
+/* The sink. It runs on the loop's thread outside of tasks: what may wait gives -EPERM, and what would be reported while
+ * it runs is counted only. Errors it makes are nobody's: the run goes on. */
 typedef void resha_report_fn(const resha_report *report, void *arg);
 
 typedef struct resha_run_opts {
@@ -63,6 +76,10 @@ RESHA_API int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts);
 /* The same for main(): prints a failure as one line on stderr, and reports. Result, an exit status: 0 good, 1 failed,
  * 130 interrupted by Ctrl-C. [any-thread] */
 RESHA_API int resha_main(resha_fn *fn, void *arg);
+
+/* Reports each task of the running loop that has not ended to the sink, with what it waits for, and its stack: what a
+ * program does to see why it hangs. 0, or -EPERM outside a loop. [loop] */
+RESHA_API int resha_report_tasks(void);
 
 /* Name of the running loop's backend, "epoll" or "sim"; NULL outside a loop. [any-thread] */
 RESHA_API const char *resha_backend(void);

@@ -74,5 +74,10 @@ RESHA_API const char *resha_task_name(void);
 /* Replaces the name by a copy of at most 47 bytes: shown in reports and timelines. 0, -ENOMEM, -EPERM. [loop] */
 RESHA_API int resha_task_set_name(const char *name);
 
+/* The stack of a task, NULL being the current one: at most max return addresses to ret_addresses, innermost first, of
+ * the call in which it waits and all that led to it. Result: their number; 0 if the task has not started or has ended,
+ * outside a loop, and where less than 16 KiB of the current task's own stack are left. Names: dladdr(3). [loop] */
+RESHA_API size_t resha_task_stack(const resha_task *t, const void **ret_addresses, size_t max);
+
 RESHA_END_DECLS
 #endif

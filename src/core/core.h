@@ -55,6 +55,18 @@ struct rs_choice {
         intptr_t (*chosen)(struct rs_choice *c, struct rs_wait *w, intptr_t result);
 };
 
+/* Whom a wait waits for, where tasks can be named: the owner of a mutex, the task of a handle, the children of a group.
+ * next() goes through them: the one after `after`, NULL being before the first; NULL: no more. ALL of them must do
+ * something (end, let go) before the wait goes on, so that a circle of such waits can only be broken from outside. A
+ * wait that any one of several can end is none of these, unless it waits for a single one; it waits by rs_wait(), and
+ * the report of a deadlock still tells of it. */
+struct rs_whom {
+        struct rs_task *(*next)(const struct rs_wait *w, const struct rs_task *after);
+        const char *says;   /* what reports say before the first one's name: "a mutex held by " */
+        const char *nobody; /* what they say where there is none (any more) */
+        bool children;      /* tasks that the waiter has started: a circle needs a wait of another kind, too */
+};
+
 /* ---- error records ---- */
 
 struct rs_record {
@@ -122,15 +134,23 @@ enum rs_attention { RS_CANCELLED = 1, RS_NOSUSPEND = 2, RS_WATCHED = 4 };
 
 struct rs_task {
         struct rs_task *ready_next;
-        void *sp;              /* while it does not run; NULL before its first run */
-        struct rs_wait *wait;  /* while parked and not yet woken */
-        uint8_t attention;     /* rs_attention: looked at by every call that may wait */
-        bool cancel_requested; /* by resha_task_cancel(), or Ctrl-C on the main task */
-        bool named;            /* name is a copy of its own */
-        bool owns_arg;         /* arg is a copy */
-        int saved_errno;
+        void *sp;               /* while it does not run; NULL before its first run */
+        struct rs_wait *wait;   /* while parked and not yet woken */
+        uint8_t attention;      /* rs_attention: looked at by every call that may wait */
+        bool cancel_requested;  /* by resha_task_cancel(), or Ctrl-C on the main task */
+        bool named;             /* name is a copy of its own */
+        bool owns_arg;          /* arg is a copy */
+        bool circle;            /* its wait has closed a circle, which the loop has not reported yet */
+        uint32_t searched;      /* number of the last search for a circle that came by */
         struct rs_stack *stack; /* NULL before its first run */
-        uint32_t id;            /* from 1, in order of spawn */
+        union {
+                uint64_t mark; /* of this task among all of the process: tells it from others in the same place */
+                struct {
+                        uint32_t id;  /* from 1, in order of spawn */
+                        uint32_t run; /* which loop */
+                };
+        };
+        const struct rs_whom *whom; /* while it waits for tasks that can be named */
         resha_fn *fn;
         void *arg;
         struct rs_scope *scope;     /* innermost: its own, else the group's; NULL for the main task outside any */
@@ -142,11 +162,15 @@ struct rs_task {
         const char *name, *site;
         int64_t started; /* the loop's time at spawn */
         struct rs_records records;
-        struct rs_record *escaped;   /* failure that a group or scope met while its block was left by return */
-        struct rs_task *cancel_next; /* work list of a cancel */
-        struct rs_local *locals;     /* its task-locals; shared with others */
-        uint32_t item, items;        /* gather, race */
-        uint32_t ignored;            /* waits that said -ECANCELED since it was last not cancelled */
+        struct rs_record *escaped; /* failure that a group or scope met while its block was left by return */
+        union {
+                struct rs_task *cancel_next; /* work list of a cancel */
+                /* of a search for a circle: where it came from, then where the circle goes on */
+                struct rs_task *link;
+        };
+        struct rs_local *locals; /* its task-locals; shared with others */
+        uint32_t item, items;    /* gather, race */
+        uint32_t ignored;        /* waits that said -ECANCELED since it was last not cancelled */
 };
 
 /* ---- the loop ---- */
@@ -190,7 +214,12 @@ struct rs_loop {
         size_t locals;              /* values of task-locals that are held */
         const struct rs_task *told; /* whose task-locals count while the report sink is called; NULL: it is not */
         size_t jobs;                /* thread jobs and look-ups under way: something outside can wake us */
-        uint32_t next_id;
+        uint64_t last_mark;
+        size_t bound;      /* tasks that wait by rs_wait_for() for others than children */
+        uint32_t searches; /* for circles */
+        bool circles;      /* some are to be reported */
+        bool reporting;    /* the report sink runs */
+
         void (*watch)(struct rs_loop *l, void *arg); /* see rs_watch_checkpoints(); NULL: nobody watches */
         void *watch_arg;
         bool simulated, strict, shuffle;
@@ -251,6 +280,38 @@ static inline int rs_complete(struct rs_loop *l, int result)
 intptr_t rs_wait(struct rs_loop *l, struct rs_wait *w);
 void rs_wake(struct rs_wait *w, intptr_t result);
 
+/* A task begins, and ends, to wait for tasks that can be named: around its wait, or while it waits for something else
+ * and then for them. */
+static inline void rs_whom_set(struct rs_loop *l, struct rs_task *t, const struct rs_whom *whom)
+{
+        t->whom = whom;
+        l->bound += !whom->children;
+}
+
+static inline void rs_whom_clear(struct rs_loop *l, struct rs_task *t)
+{
+        l->bound -= !t->whom->children;
+        t->whom = NULL;
+}
+
+void rs_circle_check(struct rs_loop *l, struct rs_task *t, struct rs_wait *w);
+
+/* rs_wait() for tasks that can be named. If that closes a circle it is reported, and waits all the same. */
+static inline __attribute__((always_inline)) intptr_t rs_wait_for(struct rs_loop *l, struct rs_wait *w,
+                                                                  const struct rs_whom *whom)
+{
+        struct rs_task *t = l->current;
+
+        t->whom = whom;
+        l->bound += !whom->children;
+        if (RS_UNLIKELY(l->bound))
+                rs_circle_check(l, t, w);
+        intptr_t result = rs_wait(l, w);
+        l->bound -= !whom->children;
+        t->whom = NULL;
+        return result;
+}
+
 /* Runs an operation of the backend to its end: submits, waits, cancels when cancelled. Returns op->result. The caller
  * has entered. op: all but state, result, owner set. */
 ssize_t rs_operation(struct rs_loop *l, struct rs_op *op, const char *what);
@@ -290,6 +351,7 @@ const resha_error *rs_task_record(const struct rs_task *t, int code); /* those o
 void rs_records_shield(struct rs_task *t, struct rs_scope *s);
 void rs_records_unshield(struct rs_loop *l, struct rs_task *t, struct rs_scope *s);
 
+/* Tells the sink, if there is one, and counts. The sink runs outside of tasks, whoever reports. */
 void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format,
                ...) RESHA_PRINTF(5, 6);
 
@@ -297,6 +359,22 @@ void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const s
 struct rs_local *rs_local_hold(struct rs_local *v);
 void rs_local_drop(struct rs_loop *l, struct rs_local *v);
 void rs_local_job(bool begins, const struct rs_local *values);
+
+/* Return addresses of the task's stack from the call that waits outwards, at most max: their number. 0: it has not
+ * started, or runs with too little room left on its stack. */
+size_t rs_task_stack(struct rs_loop *l, const struct rs_task *t, const void **ret_addresses, size_t max);
+
+/* Whether the task with this mark is, or was, one of this loop. */
+static inline bool rs_task_is_here(const struct rs_loop *l, uint64_t mark)
+{
+        return mark >> 32 == l->last_mark >> 32;
+}
+
+/* Whether what was task t with this mark has not ended. t need not be of this loop, or be there at all. */
+static inline bool rs_task_alive(const struct rs_loop *l, const struct rs_task *t, uint64_t mark)
+{
+        return t && rs_task_is_here(l, mark) && t->mark == mark && t->fn;
+}
 
 /* Timers outside of scopes: fire() runs on the loop, outside of tasks; it may wake. */
 static inline void rs_timer_set(struct rs_loop *l, struct rs_timer *t, int64_t deadline)
@@ -351,10 +429,13 @@ void rs_yield(struct rs_loop *l);     /* to the end of the queue; returns when i
 void rs_run_ready(struct rs_loop *l); /* the loop gives the thread to tasks until it is time to poll */
 void rs_task_abort(const struct rs_task *t, const char *format, ...) RESHA_PRINTF(2, 3) __attribute__((noreturn, cold));
 
-void rs_slab_each(struct rs_loop *l, struct rs_node *slab,
-                  void (*fn)(struct rs_loop *l, struct rs_task *t)); /* alive ones */
-void rs_task_report_waiting(struct rs_loop *l, struct rs_task *t);
-void rs_task_report_stuck(struct rs_loop *l, struct rs_task *t);
+void rs_slab_each(struct rs_loop *l, struct rs_node *slab, void (*fn)(struct rs_loop *l, struct rs_task *t, void *arg),
+                  void *arg);                                         /* alive ones */
+void *rs_task_entry(void);                                            /* the first function on every task's stack */
+struct rs_task *rs_circle_find(struct rs_loop *l, struct rs_task *t); /* the next of t in it; then by `link` */
+void rs_report_circles(struct rs_loop *l);
+void rs_report_deadlock(struct rs_loop *l);
+void rs_report_stuck(struct rs_loop *l);
 void rs_loop_start_grace(struct rs_loop *l);
 enum rs_handle_state { RS_HANDLE_NEW, RS_HANDLE_RUNNING, RS_HANDLE_ENDED }; /* resha_task._state */
 void rs_watch_ended(struct rs_loop *l, const resha_task *h);

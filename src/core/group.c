@@ -114,13 +114,25 @@ void rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task 
 
 /* ---- ending ---- */
 
+static struct rs_task *next_child(const struct rs_wait *w, const struct rs_task *after)
+{
+        const struct rs_group *g = w->object;
+        const struct rs_node *n = after ? after->sibling.next : g->children.first;
+
+        return n ? RS_CONTAINER(n, struct rs_task, sibling) : NULL;
+}
+
+static const struct rs_whom children_whom = {
+        .next = next_child, .says = "the end of ", .nobody = "the end of its children", .children = true
+};
+
 static __attribute__((noinline)) void join(struct rs_loop *l, struct rs_group *g)
 {
         while (g->running) {
                 struct rs_wait w = { .what = "children", .object = g };
 
                 g->joiner = &w;
-                rs_wait(l, &w);
+                rs_wait_for(l, &w, &children_whom);
         }
 }
 
@@ -249,7 +261,7 @@ int resha_group_drain(resha_group *group, resha_duration grace)
                 if (until < INT64_MAX)
                         rs_timer_set(l, &d.timer, until);
                 g->joiner = &d.wait;
-                rc = (int)rs_wait(l, &d.wait);
+                rc = (int)rs_wait_for(l, &d.wait, &children_whom);
                 rs_timer_clear(l, &d.timer);
                 if (rc == 0 && g->running)
                         rc = rs_enter(&l);

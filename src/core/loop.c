@@ -6,37 +6,11 @@
  *
  * Nothing in here calls upwards: a completion wakes the wait that lies behind its op, a timer its own function. */
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "base/alloc.h"
 #include "core/core.h"
 #include "sys/sanitize.h"
 #include "sys/switch.h"
 #include "sys/thread.h"
-
-/* ---- reports ---- */
-
-void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format,
-               ...)
-{
-        char text[256];
-        va_list args;
-
-        l->reports++;
-        if (!l->opts.report)
-                return;
-        va_start(args, format);
-        vsnprintf(text, sizeof text, format, args);
-        va_end(args);
-        resha_report r = {
-                .kind = kind, .code = code, .task = t ? t->name : NULL, .spawned_at = t ? t->site : NULL, .text = text
-        };
-        const struct rs_task *told = l->told;
-        l->told = t ? t : l->current;
-        l->opts.report(&r, l->opts.report_arg);
-        l->told = told;
-}
 
 /* ---- a visit ---- */
 
@@ -87,8 +61,7 @@ static void deadlock(struct rs_loop *l)
                 return;
         }
         l->deadlocked = true;
-        for (struct rs_node *n = l->slabs.first; n; n = n->next)
-                rs_slab_each(l, n, rs_task_report_waiting);
+        rs_report_deadlock(l);
         rs_loop_start_grace(l);
         rs_task_cancel(l, l->main_task);
 }
@@ -124,6 +97,8 @@ static void wait_for_world(struct rs_loop *l)
 
 static void visit(struct rs_loop *l)
 {
+        if (RS_UNLIKELY(l->circles))
+                rs_report_circles(l);
         rs_inbox_drain(l);
         l->now = rs_now(l);
         fire_timers(l);
@@ -174,10 +149,14 @@ void rs_cleanup_remove(struct rs_loop *l, struct rs_cleanup *c)
         rs_list_remove(&l->cleanups, &c->node);
 }
 
+/* Loops ever made: marks tell tasks of one from those of another. */
+static uint32_t runs;
+
 int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backend *backend)
 {
         *l = (struct rs_loop){ .backend = backend, .opts = *opts, .strict = opts->strict };
         l->simulated = backend->ops->simulated;
+        l->last_mark = (uint64_t)__atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED) << 32;
         rs_records_init(l);
         l->inbox = rs_inbox_new(backend);
         if (!l->inbox)
@@ -227,8 +206,7 @@ void rs_loop_done(struct rs_loop *l)
         bool leak = l->tasks > 0;
 
         if (leak)
-                for (struct rs_node *n = l->slabs.first; n; n = n->next)
-                        rs_slab_each(l, n, rs_task_report_stuck);
+                rs_report_stuck(l);
         rs_timer_clear(l, &l->grace);
         rs_inbox_close(l->inbox);
         rs_stacks_done(&l->stacks, leak);

@@ -90,7 +90,7 @@ static inline struct rs_task *take_next(struct rs_loop *l)
 #define RS_NO_TSAN
 #endif
 
-static void *task_entry(void) RS_NO_TSAN;
+void *rs_task_entry(void) RS_NO_TSAN;
 
 /* A stack for a task that has none yet. False: it could not be had, and the task has ended with -ENOMEM. */
 static bool bind(struct rs_loop *l, struct rs_task *t)
@@ -151,14 +151,14 @@ static inline __attribute__((always_inline)) void transfer(struct rs_loop *l, vo
                 rs_switch(save, to->sp);
         } else {
                 to->sp = to->stack->top; /* started */
-                rs_switch_new(save, to->stack->top, task_entry, l->control);
+                rs_switch_new(save, to->stack->top, rs_task_entry, l->control);
         }
         rs_asan_arrive(fake);
 }
 
 /* Runs on every task's stack: the task, and then those that take the stack over. Returns where the thread goes when
  * none is left for it. Thread-local reads stay valid: tasks never migrate. */
-static void *task_entry(void)
+void *rs_task_entry(void)
 {
         struct rs_loop *l = rs_loop_current;
         struct rs_stack *k = l->current->stack;

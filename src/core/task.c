@@ -45,7 +45,7 @@ struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg)
         *t = (struct rs_task){ .fn = fn,
                                .arg = arg,
                                .frame_low = UINTPTR_MAX,
-                               .id = ++l->next_id,
+                               .mark = ++l->last_mark,
                                .attention = RS_UNLIKELY(l->watch != NULL) ? RS_WATCHED : 0,
                                .started = l->now };
         l->tasks++;
@@ -73,26 +73,14 @@ static void task_free(struct rs_loop *l, struct rs_task *t)
         l->tasks--;
 }
 
-void rs_slab_each(struct rs_loop *l, struct rs_node *slab, void (*fn)(struct rs_loop *l, struct rs_task *t))
+void rs_slab_each(struct rs_loop *l, struct rs_node *slab, void (*fn)(struct rs_loop *l, struct rs_task *t, void *arg),
+                  void *arg)
 {
         struct slab *s = RS_CONTAINER(slab, struct slab, node);
 
         for (size_t i = 0; i < RS_SLAB_TASKS; i++)
                 if (s->tasks[i].fn)
-                        fn(l, &s->tasks[i]);
-}
-
-void rs_task_report_waiting(struct rs_loop *l, struct rs_task *t)
-{
-        rs_report(l, RESHA_REPORT_DEADLOCK, -EDEADLK, t, "nothing can wake it: waits for %s",
-                  t->wait ? t->wait->what : "its turn");
-}
-
-void rs_task_report_stuck(struct rs_loop *l, struct rs_task *t)
-{
-        rs_report(l, RESHA_REPORT_STUCK, -ETIME, t,
-                  "has not ended within the grace: waits for %s; its memory is leaked",
-                  t->wait ? t->wait->what : "its turn");
+                        fn(l, &s->tasks[i], arg);
 }
 
 static void handle_ended(struct rs_loop *l, struct rs_task *t, int rc)

@@ -48,6 +48,15 @@ static void task_waiter_cancel(struct rs_wait *w)
         rs_wake(w, -ECANCELED);
 }
 
+static struct rs_task *task_of_handle(const struct rs_wait *w, const struct rs_task *after)
+{
+        return after ? NULL : ((const resha_task *)w->object)->_task;
+}
+
+static const struct rs_whom handle_whom = { .next = task_of_handle,
+                                            .says = "the end of ",
+                                            .nobody = "the end of a task" };
+
 int resha_task_wait(resha_task *h, int *ret_status)
 {
         struct rs_loop *l;
@@ -59,7 +68,7 @@ int resha_task_wait(resha_task *h, int *ret_status)
         if (rc == -EAGAIN) {
                 struct rs_wait w = { .cancel = task_waiter_cancel, .what = "task", .object = h };
                 rs_list_push(rs_task_line(h), &w.node);
-                rc = (int)rs_wait(l, &w);
+                rc = (int)rs_wait_for(l, &w, &handle_whom);
         } else if (rc == 0) {
                 rc = rs_complete(l, 0);
         }
@@ -137,6 +146,21 @@ static int late(const struct watch *w)
                          : resha_fail_at(-ETIME, NULL, "%zu of %zu tasks have not ended in time", w->left, w->n);
 }
 
+static struct rs_task *next_running(const struct rs_wait *wait, const struct rs_task *after)
+{
+        const struct watch *w = RS_CONTAINER(wait, const struct watch, wait);
+        const resha_task *tasks = wait->object;
+
+        for (size_t i = after ? (size_t)(after->handle - tasks) + 1 : 0; i < w->n; i++)
+                if (tasks[i]._state == RS_HANDLE_RUNNING)
+                        return tasks[i]._task;
+        return NULL;
+}
+
+static const struct rs_whom all_whom = { .next = next_running,
+                                         .says = "the end of ",
+                                         .nobody = "the end of several tasks" };
+
 /* Waits until w has what its mode asks for: 0; -ETIME, -ECANCELED, and what look() finds wrong. */
 static int wait_several(struct watch *w, resha_task *tasks, resha_duration at_most)
 {
@@ -154,7 +178,8 @@ static int wait_several(struct watch *w, resha_task *tasks, resha_duration at_mo
         if (at_most.ns < INT64_MAX)
                 rs_timer_set(w->loop, &w->timer, resha_after(at_most).ns);
         rs_list_push(&w->loop->watchers, &w->wait.node);
-        rc = (int)rs_wait(w->loop, &w->wait);
+        bool each = w->mode == WAIT_ALL || w->n == 1;
+        rc = (int)(each ? rs_wait_for(w->loop, &w->wait, &all_whom) : rs_wait(w->loop, &w->wait));
         return rc == -ETIME ? late(w) : rc;
 }
 

@@ -13,6 +13,7 @@
 #include "inspect/timeline.h"
 #include "os/overflow.h"
 #include "os/signals.h"
+#include "sys/symbol.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 
@@ -156,16 +157,36 @@ const char *resha_backend(void)
 
 /* ---- main() ---- */
 
+enum { PRINT_PARTS = 20, PRINT_FRAMES = 16 };
+
+static void print_stack(const resha_report *r)
+{
+        char line[256];
+        unsigned lines = 0;
+
+        for (size_t i = 0; i < r->depth && lines < PRINT_FRAMES; i++)
+                if (rs_symbol_format(r->stack[i], line, sizeof line)) {
+                        fprintf(stderr, "    %s\n", line);
+                        lines++;
+                }
+}
+
 static void print_report(const resha_report *r, void *arg)
 {
         (void)arg;
         if (r->kind == RESHA_REPORT_FALLBACK)
                 return;
+        if (r->part > PRINT_PARTS) {
+                if (r->part == r->parts)
+                        fprintf(stderr, "resha: and so do %u more tasks\n", r->parts - PRINT_PARTS);
+                return;
+        }
         fprintf(stderr, "resha: ");
         if (r->task)
                 fprintf(stderr, "task \"%s\"%s%s: ", r->task, r->spawned_at ? " from " : "",
                         r->spawned_at ? r->spawned_at : "");
         fprintf(stderr, "%s\n", r->text);
+        print_stack(r);
 }
 
 /* rates.c:13: no rate for XXX (task 3 of 3 from rates.c:22, after 1.0 s; the others had finished) */

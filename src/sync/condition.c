@@ -40,6 +40,7 @@ static void join_line(struct rs_mutex *m, struct rs_wait *w)
         w->cancel = NULL;
         w->what = "mutex";
         w->object = m;
+        rs_whom_set(rs_loop_current, w->task, &rs_mutex_whom);
         rs_list_push(&m->waiters, &w->node);
 }
 
@@ -51,10 +52,8 @@ static void condition_cancel(struct rs_wait *w)
         rs_list_remove(&c->waiters, &w->node);
         RS_CONTAINER(w, struct condition_wait, wait)->result = -ECANCELED;
         join_line(m, w);
-        if (!m->owner) {
-                m->loop = rs_mutex_mark(rs_loop_current);
+        if (!m->owner)
                 rs_mutex_pass(m);
-        }
 }
 
 /* 0, or -EPERM or -EINVAL with its record. */
@@ -85,6 +84,7 @@ static int wait_notified(struct rs_loop *l, struct condition *c)
         rs_list_push(&c->waiters, &w.wait.node);
         rs_mutex_pass(c->mutex);
         rs_wait(l, &w.wait);
+        rs_whom_clear(l, l->current);
         return w.result;
 }
 

@@ -6,16 +6,22 @@
 
 _Static_assert(sizeof(struct rs_mutex) <= sizeof(resha_mutex), "resha_mutex is too small");
 
+/* The owner may have ended without unlocking, in an earlier run even: nobody to wait for. */
+static struct rs_task *owner_of(const struct rs_wait *w, const struct rs_task *after)
+{
+        const struct rs_mutex *m = w->object;
+
+        return !after && rs_task_alive(rs_loop_current, m->owner, m->owner_mark) ? m->owner : NULL;
+}
+
+const struct rs_whom rs_mutex_whom = { .next = owner_of,
+                                       .says = "a mutex held by ",
+                                       .nobody = "a mutex whose holder has ended without unlocking it" };
+
 static void mutex_cancel(struct rs_wait *w)
 {
         rs_list_remove(&rs_mutex_of((resha_mutex *)(uintptr_t)w->object)->waiters, &w->node);
         rs_wake(w, -ECANCELED);
-}
-
-static inline void take(struct rs_mutex *m, const struct rs_loop *l)
-{
-        rs_mutex_give(m, l->current);
-        m->loop = rs_mutex_mark(l);
 }
 
 int resha_mutex_lock(resha_mutex *mutex)
@@ -27,16 +33,16 @@ int resha_mutex_lock(resha_mutex *mutex)
         if (RS_UNLIKELY(rc < 0))
                 return rc;
         if (RS_LIKELY(!m->owner)) {
-                take(m, l);
+                rs_mutex_give(m, l->current);
                 return rs_complete(l, 0);
         }
         if (rs_mutex_held_by(m, l->current))
                 return resha_fail_at(-EDEADLK, NULL, "this task holds the mutex already");
-        if (RS_UNLIKELY(m->loop != rs_mutex_mark(l)))
+        if (RS_UNLIKELY(!rs_task_is_here(l, m->owner_mark)))
                 return resha_fail_at(-EPERM, NULL, "the mutex is held by a task of another loop");
         struct rs_wait w = { .cancel = mutex_cancel, .what = "mutex", .object = m };
         rs_list_push(&m->waiters, &w.node);
-        return (int)rs_wait(l, &w);
+        return (int)rs_wait_for(l, &w, &rs_mutex_whom);
 }
 
 int resha_mutex_try_lock(resha_mutex *mutex)
@@ -48,7 +54,7 @@ int resha_mutex_try_lock(resha_mutex *mutex)
                 return -EPERM;
         if (m->owner)
                 return rs_mutex_held_by(m, l->current) ? -EDEADLK : -EAGAIN;
-        take(m, l);
+        rs_mutex_give(m, l->current);
         return 0;
 }
 

@@ -10,9 +10,10 @@ struct rs_mutex {
         struct rs_task *owner;  /* NULL: free */
         struct rs_list waiters; /* of rs_wait.node; empty while free. Each gets 0 with the lock */
         /* tells the owner from a later task in the same place, should it end without unlocking */
-        uint32_t owner_id;
-        uint32_t loop; /* of the owner: the low half of its address */
+        uint64_t owner_mark;
 };
+
+extern const struct rs_whom rs_mutex_whom; /* its owner, of a wait whose object it is */
 
 static inline struct rs_mutex *rs_mutex_of(resha_mutex *m)
 {
@@ -21,19 +22,13 @@ static inline struct rs_mutex *rs_mutex_of(resha_mutex *m)
 
 static inline bool rs_mutex_held_by(const struct rs_mutex *m, const struct rs_task *t)
 {
-        return m->owner == t && m->owner_id == t->id;
+        return m->owner == t && m->owner_mark == t->mark;
 }
 
-/* To a task of the same loop as the owner before. */
 static inline void rs_mutex_give(struct rs_mutex *m, struct rs_task *t)
 {
         m->owner = t;
-        m->owner_id = t->id;
-}
-
-static inline uint32_t rs_mutex_mark(const struct rs_loop *l)
-{
-        return (uint32_t)(uintptr_t)l;
+        m->owner_mark = t->mark;
 }
 
 /* From its owner to the first in line. */

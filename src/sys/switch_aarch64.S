@@ -91,6 +91,59 @@ rs_switch_bottom:
         .cfi_endproc
         .size   rs_switch_bottom, .-rs_switch_bottom
 
+/* size_t rs_switch_visit(void *parked, size_t (*fn)(void *arg), void *arg);
+ * Nothing is switched: only what the unwinder is told of the caller is not true. While fn runs, this frame says that it
+ * was called by the parked context, whose registers lie where save_state has put them. */
+        .globl  rs_switch_visit
+        .hidden rs_switch_visit
+        .type   rs_switch_visit, %function
+        .p2align 4
+rs_switch_visit:
+        .cfi_startproc
+        hint    #34
+        stp     x29, x30, [sp, #-32]!
+        .cfi_adjust_cfa_offset 32
+        .cfi_offset x29, -32
+        .cfi_offset x30, -24
+        str     x19, [sp, #16]
+        .cfi_offset x19, -16
+        mov     x29, sp
+        mov     x19, x0
+        mov     x0, x2
+        .cfi_remember_state
+        .cfi_def_cfa x19, 176
+        .cfi_offset x29, -176
+        .cfi_offset x30, -168
+        .cfi_offset x19, -160
+        .cfi_offset x20, -152
+        .cfi_offset x21, -144
+        .cfi_offset x22, -136
+        .cfi_offset x23, -128
+        .cfi_offset x24, -120
+        .cfi_offset x25, -112
+        .cfi_offset x26, -104
+        .cfi_offset x27, -96
+        .cfi_offset x28, -88
+        .cfi_offset v8, -80
+        .cfi_offset v9, -72
+        .cfi_offset v10, -64
+        .cfi_offset v11, -56
+        .cfi_offset v12, -48
+        .cfi_offset v13, -40
+        .cfi_offset v14, -32
+        .cfi_offset v15, -24
+        blr     x1
+        .cfi_restore_state
+        ldr     x19, [sp, #16]
+        ldp     x29, x30, [sp], #32
+        .cfi_adjust_cfa_offset -32
+        .cfi_restore x19
+        .cfi_restore x29
+        .cfi_restore x30
+        ret
+        .cfi_endproc
+        .size   rs_switch_visit, .-rs_switch_visit
+
 /* uint64_t rs_switch_control(void); */
         .globl  rs_switch_control
         .hidden rs_switch_control

@@ -110,6 +110,39 @@ rs_switch_bottom:
         .cfi_endproc
         .size   rs_switch_bottom, .-rs_switch_bottom
 
+/* size_t rs_switch_visit(void *parked, size_t (*fn)(void *arg), void *arg);
+ * Nothing is switched: only what the unwinder is told of the caller is not true. While fn runs, this frame says that it
+ * was called by the parked context, whose registers lie where save_state has put them. */
+        .globl  rs_switch_visit
+        .hidden rs_switch_visit
+        .type   rs_switch_visit, @function
+        .p2align 4
+rs_switch_visit:
+        .cfi_startproc
+        endbr64
+        pushq   %rbx
+        .cfi_adjust_cfa_offset 8
+        .cfi_offset %rbx, -16
+        movq    %rdi, %rbx
+        movq    %rdx, %rdi
+        .cfi_remember_state
+        .cfi_def_cfa %rbx, 64
+        .cfi_offset %rip, -8
+        .cfi_offset %rbp, -16
+        .cfi_offset %rbx, -24
+        .cfi_offset %r12, -32
+        .cfi_offset %r13, -40
+        .cfi_offset %r14, -48
+        .cfi_offset %r15, -56
+        callq   *%rsi
+        .cfi_restore_state
+        popq    %rbx
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %rbx
+        ret
+        .cfi_endproc
+        .size   rs_switch_visit, .-rs_switch_visit
+
 /* uint64_t rs_switch_control(void); */
         .globl  rs_switch_control
         .hidden rs_switch_control

@@ -30,7 +30,7 @@ SIZE(resha_mutex, 32);
 SIZE(resha_pool_opts, 48);
 SIZE(resha_queue_opts, 56);
 SIZE(resha_race_opts, 48);
-SIZE(resha_report, 48);
+SIZE(resha_report, 72);
 SIZE(resha_retry_opts, 104);
 SIZE(resha_run_opts, 120);
 SIZE(resha_scope, 128);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Names for return addresses: those that the dynamic linker knows, and for the program itself those of its symbol
+ * table, since a task is mostly a static function, and programs are mostly linked without -rdynamic. The table is read
+ * from the file each time: this is for the last words of programs that hang. Nothing of the file is believed: what does
+ * not lie in it is not looked at. */
+
+#include "sys/symbol.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct image {
+        const char *data;
+        size_t size;
+};
+
+static bool image_map(struct image *image, const char *path)
+{
+        struct stat st;
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0)
+                return false;
+        bool ok = fstat(fd, &st) == 0 && st.st_size > 0;
+        void *p = ok ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+        close(fd);
+        *image = (struct image){ .data = p, .size = ok ? (size_t)st.st_size : 0 };
+        return p != MAP_FAILED;
+}
+
+/* n things of `size` bytes at offset, all of them in the file, and aligned; NULL: they are not. */
+static const void *image_at(const struct image *image, uint64_t offset, uint64_t n, size_t size)
+{
+        if (offset > image->size || n > (image->size - offset) / size || offset % _Alignof(uint64_t))
+                return NULL;
+        return image->data + offset;
+}
+
+static const ElfW(Sym) * find(const ElfW(Sym) * symbols, size_t n, uintptr_t value)
+{
+        for (size_t i = 0; i < n; i++)
+                if ((symbols[i].st_info & 0xf) == STT_FUNC && value >= symbols[i].st_value &&
+                    value - symbols[i].st_value < symbols[i].st_size)
+                        return &symbols[i];
+        return NULL;
+}
+
+/* The function at this address of the file, by its symbol table. */
+static bool image_name(const struct image *image, uintptr_t value, char *buf, size_t size, uintptr_t *ret_start)
+{
+        const ElfW(Ehdr) *h = image_at(image, 0, 1, sizeof *h);
+        const ElfW(Shdr) *sections = h ? image_at(image, h->e_shoff, h->e_shnum, sizeof *sections) : NULL;
+
+        for (unsigned i = 0; sections && i < h->e_shnum; i++) {
+                const ElfW(Shdr) *s = &sections[i];
+                if (s->sh_type != SHT_SYMTAB || s->sh_link >= h->e_shnum)
+                        continue;
+                size_t n = s->sh_size / sizeof(ElfW(Sym));
+                const ElfW(Shdr) *names = &sections[s->sh_link];
+                const ElfW(Sym) *symbols = image_at(image, s->sh_offset, n, sizeof *symbols);
+                const ElfW(Sym) *symbol = symbols ? find(symbols, n, value) : NULL;
+                if (!symbol || names->sh_offset > image->size || names->sh_size > image->size - names->sh_offset ||
+                    symbol->st_name >= names->sh_size)
+                        return false;
+                snprintf(buf, size, "%.*s", (int)(names->sh_size - symbol->st_name),
+                         image->data + names->sh_offset + symbol->st_name);
+                *ret_start = symbol->st_value;
+                return true;
+        }
+        return false;
+}
+
+static const char *base_name(const char *path)
+{
+        const char *slash = strrchr(path, '/');
+
+        return slash ? slash + 1 : path;
+}
+
+/* What is added to the addresses of the file: its header lies in front of what was loaded. */
+static uintptr_t bias_of(const Dl_info *info)
+{
+        const ElfW(Ehdr) *h = info->dli_fbase;
+
+        return h->e_type == ET_EXEC ? 0 : (uintptr_t)info->dli_fbase;
+}
+
+static bool program_name(const Dl_info *info, uintptr_t address, char *buf, size_t size, uintptr_t *ret_start)
+{
+        struct image image;
+
+        if (!image_map(&image, "/proc/self/exe"))
+                return false;
+        bool ok = image_name(&image, address - bias_of(info), buf, size, ret_start);
+        *ret_start += bias_of(info);
+        munmap((void *)(uintptr_t)image.data, image.size);
+        return ok;
+}
+
+bool rs_symbol_format(const void *return_address, char *buf, size_t size)
+{
+        uintptr_t address = (uintptr_t)return_address, start = 0;
+        Dl_info info, ours, program;
+        char name[128];
+
+        /* It may lie behind the last instruction of its function. */
+        if (!dladdr((const char *)return_address - 1, &info) || !info.dli_fname) {
+                snprintf(buf, size, "%#" PRIxPTR, address);
+                return true;
+        }
+        const char *module = base_name(info.dli_fname);
+        bool own = dladdr((void *)(uintptr_t)rs_symbol_format, &ours) && ours.dli_fbase == info.dli_fbase;
+        bool main = dladdr((void *)getauxval(AT_ENTRY), &program) && program.dli_fbase == info.dli_fbase;
+        if (main && program_name(&info, address - 1, name, sizeof name, &start))
+                snprintf(buf, size, "%s+%#" PRIxPTR " (%s)", name, address - start, module);
+        else if (info.dli_sname)
+                snprintf(buf, size, "%s+%#" PRIxPTR " (%s)", info.dli_sname, address - (uintptr_t)info.dli_saddr,
+                         module);
+        else if (own && !main)
+                return false;
+        else
+                snprintf(buf, size, "%s+%#" PRIxPTR, module, address - bias_of(&info));
+        return true;
+}
