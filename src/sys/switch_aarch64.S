@@ -124,14 +124,15 @@ rs_switch_visit:
         .cfi_offset x26, -104
         .cfi_offset x27, -96
         .cfi_offset x28, -88
-        .cfi_offset v8, -80
-        .cfi_offset v9, -72
-        .cfi_offset v10, -64
-        .cfi_offset v11, -56
-        .cfi_offset v12, -48
-        .cfi_offset v13, -40
-        .cfi_offset v14, -32
-        .cfi_offset v15, -24
+        /* 72 to 79 are v8 to v15: assemblers differ in their names here */
+        .cfi_offset 72, -80
+        .cfi_offset 73, -72
+        .cfi_offset 74, -64
+        .cfi_offset 75, -56
+        .cfi_offset 76, -48
+        .cfi_offset 77, -40
+        .cfi_offset 78, -32
+        .cfi_offset 79, -24
         blr     x1
         .cfi_restore_state
         ldr     x19, [sp, #16]
