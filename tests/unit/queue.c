@@ -147,6 +147,9 @@ TASK(queue_getters_are_served_in_order)
         return 0;
 }
 
+/* semantics 222 better
+ * asyncio: a getter that was woken goes to the back of the line if another task takes the item before it runs.
+ * resha: the item is handed to the first getter by the put itself; nobody can take it before that one runs. */
 TASK(semantics_222_item_is_handed_to_the_first_getter_and_nobody_overtakes)
 {
         resha_queue *q RESHA_CLEANUP(resha_queue_freep) = queue_of_ints(5);
@@ -174,6 +177,9 @@ static int get_then_sleep(void *arg)
         return rc < 0 ? rc : resha_sleep(MS(1));
 }
 
+/* semantics 223 same
+ * asyncio: if a getter is cancelled after it was woken, the item stays for the next getter.
+ * resha: no item is lost or doubled: the getter that was woken has it, and its call gives 1 in spite of the cancel. */
 TASK(semantics_223_getter_cancelled_after_its_item_came_has_it)
 {
         resha_queue *q RESHA_CLEANUP(resha_queue_freep) = queue_of_ints(5);
@@ -188,7 +194,7 @@ TASK(semantics_223_getter_cancelled_after_its_item_came_has_it)
         resha_task_cancel(&e.task);
         ASSERT_OK(resha_task_wait(&e.task, &status));
         ASSERT_EQ(status, -ECANCELED);
-        ASSERT_STR(notes(), "getter: 1 7"); /* semantics 225: not lost */
+        ASSERT_STR(notes(), "getter: 1 7");
         return resha_group_end(&g, 0);
 }
 
@@ -209,6 +215,10 @@ TASK(queue_cancelled_getter_takes_nothing)
         return 0;
 }
 
+/* semantics 224 same
+ * asyncio: if a putter is cancelled after it was woken, its item is not put and the place goes to the next putter.
+ * resha: no place is lost: the item of a putter that was woken is in the queue, and its call gives 1 in spite of the
+ *   cancel; the item of one that was cancelled before is not. */
 TASK(semantics_224_putter_cancelled_after_its_place_came_has_put)
 {
         resha_queue *q RESHA_CLEANUP(resha_queue_freep) = queue_of_ints(1);
@@ -255,8 +265,68 @@ TASK(queue_item_of_a_cancelled_putter_is_not_put)
         return 0;
 }
 
+static int get_in_time(void *arg)
+{
+        struct end *e = arg;
+        int n = 0, rc = resha_queue_get(e->queue, &n);
+
+        return rc == 1 ? n : rc;
+}
+
+static int waits_as_long_as_the_putter(void *arg)
+{
+        struct end *e = arg;
+        int rc = resha_timeout(MS(1), get_in_time, e);
+
+        e->count = rc; /* the item, or why there is none */
+        return rc == -ETIME ? 0 : rc;
+}
+
+static int puts_when_the_time_is_over(void *arg)
+{
+        struct end *e = arg;
+        int rc = resha_sleep(MS(1));
+
+        return rc < 0 ? rc : resha_queue_put(e->queue, &e->first);
+}
+
+static int item_and_deadline_together(__attribute__((unused)) void *arg)
+{
+        resha_queue *q RESHA_CLEANUP(resha_queue_freep) = queue_of_ints(5);
+        struct end getter = { .queue = q }, putter = { .queue = q, .first = 7 };
+        int n = 0;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, puts_when_the_time_is_over, &putter);
+        resha_spawn(&g, waits_as_long_as_the_putter, &getter);
+        ASSERT_OK(resha_group_end(&g, 0));
+        if (getter.count == 7) {
+                ASSERT_EQ(resha_queue_count(q), 0);
+                return 0;
+        }
+        ASSERT_EQ(getter.count, -ETIME);
+        ASSERT_EQ(resha_queue_get(q, &n), 1);
+        ASSERT_EQ(n, 7);
+        return 0;
+}
+
+/* semantics 225 better
+ * asyncio: the item is lost if get() runs in a task of its own, as wait_for() made it, and its awaiter is cancelled
+ * when
+ *   that is done.
+ * resha: a timeout runs the call in the task itself: either it has the item, or the item is still in the queue. */
+TEST(semantics_225_item_that_comes_with_the_deadline_is_not_lost)
+{
+        RUN_SEEDS(item_and_deadline_together, NULL, 100);
+}
+
 /* ---- shut-down ---- */
 
+/* semantics 231 same
+ * asyncio: after shutdown() put raises at once, get drains the rest and then raises; blocked putters wake with
+ *   QueueShutDown, getters too if nothing is left.
+ * resha: resha_queue_shutdown() does; those calls give 0. */
 TASK(semantics_231_shutdown_lets_getters_take_the_rest)
 {
         resha_queue *q RESHA_CLEANUP(resha_queue_freep) = queue_of_ints(3);
