@@ -54,7 +54,9 @@ RESHA_API RESHA_MUST int resha_group_end(resha_group *g, int rc);
 RESHA_API RESHA_MUST int resha_group_drain(resha_group *g, resha_duration grace);
 
 /* Cancels body and children. Idempotent, never waits, no error by itself. [loop] */
-RESHA_API void resha_group_cancel(resha_group *g);
+RESHA_API void resha_group_cancel_at(resha_group *g, const char *site);
+/* resha_group_cancel(g) */
+#define resha_group_cancel(g) resha_group_cancel_at((g), RESHA_SITE)
 
 /* How many children and bodies have failed so far; how many children have not ended. [loop] */
 RESHA_API size_t resha_group_failures(const resha_group *g);

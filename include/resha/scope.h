@@ -51,7 +51,9 @@ RESHA_API RESHA_MUST int resha_scope_end(resha_scope *s, int rc);
 RESHA_API bool resha_scope_expired(const resha_scope *s);
 
 /* Cancels what runs inside. Idempotent, never waits, no error by itself. [loop] */
-RESHA_API void resha_scope_cancel(resha_scope *s);
+RESHA_API void resha_scope_cancel_at(resha_scope *s, const char *site);
+/* resha_scope_cancel(s) */
+#define resha_scope_cancel(s) resha_scope_cancel_at((s), RESHA_SITE)
 
 /* Moves the deadline of a scope that is open and not expired: 0, or -EINVAL. RESHA_NEVER takes it away. [loop] */
 RESHA_API int resha_scope_reschedule(resha_scope *s, resha_instant t);

@@ -52,8 +52,11 @@ RESHA_API RESHA_MUST int resha_task_wait_for(resha_task *t, resha_duration at_mo
 RESHA_API bool resha_task_done(const resha_task *t, int *ret_status);
 
 /* Cancels the task: every wait of it fails with -ECANCELED from now on. Idempotent, never waits; nothing if it has
- * ended, and nothing on another thread than its loop's. [loop] */
-RESHA_API void resha_task_cancel(resha_task *t);
+ * ended, and nothing on another thread than its loop's. The record of -ECANCELED (error.h) says where this was.
+ * [loop] */
+RESHA_API void resha_task_cancel_at(resha_task *t, const char *site);
+/* resha_task_cancel(t) */
+#define resha_task_cancel(t) resha_task_cancel_at((t), RESHA_SITE)
 
 /* Lets every task that is ready run once. 0, or -ECANCELED. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_yield(void);

@@ -80,6 +80,29 @@ struct rs_records {
 
 enum { RS_RECORDS_MAX = 4, RS_RECORDS_SPARE = 4 };
 
+/* ---- why something was cancelled ---- */
+
+enum rs_cause {
+        RS_CAUSE_NONE,
+        RS_CAUSE_CALL,    /* resha_task_cancel() and its kin */
+        RS_CAUSE_FAILURE, /* of a child; the group has its record */
+        RS_CAUSE_BODY_FAILED,
+        RS_CAUSE_BODY_ENDED,
+        RS_CAUSE_LEFT,
+        RS_CAUSE_DEADLINE,
+        RS_CAUSE_GRACE,
+        RS_CAUSE_RACE,
+        RS_CAUSE_INTERRUPT,
+        RS_CAUSE_DEADLOCK,
+        RS_CAUSE_BACKEND,
+};
+
+/* Of a scope or task that was cancelled when nothing around it was; beside it lies the cause. */
+struct rs_reason {
+        const char *site; /* of the call, or NULL; static */
+        const char *who;  /* the task that called, or NULL; static */
+};
+
 /* ---- scopes and groups: the inside of resha_scope, resha_group ---- */
 
 struct rs_scope {
@@ -99,6 +122,8 @@ struct rs_scope {
         bool ended_expired; /* its end gave -ETIME on its own account */
         bool is_group;
         bool nosuspend;
+        uint8_t cause; /* rs_cause */
+        struct rs_reason reason;
 };
 
 struct rs_group {
@@ -141,6 +166,7 @@ struct rs_task {
         bool named;             /* name is a copy of its own */
         bool owns_arg;          /* arg is a copy */
         bool circle;            /* its wait has closed a circle, which the loop has not reported yet */
+        uint8_t cause;          /* rs_cause: of cancel_requested */
         uint32_t searched;      /* number of the last search for a circle that came by */
         struct rs_stack *stack; /* NULL before its first run */
         union {
@@ -168,6 +194,7 @@ struct rs_task {
                 /* of a search for a circle: where it came from, then where the circle goes on */
                 struct rs_task *link;
         };
+        struct rs_reason reason; /* of cancel_requested */
         struct rs_local *locals; /* its task-locals; shared with others */
         uint32_t item, items;    /* gather, race */
         uint32_t ignored;        /* waits that said -ECANCELED since it was last not cancelled */
@@ -406,7 +433,7 @@ static inline int64_t rs_time_add(int64_t a, int64_t b)
 int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backend *backend);
 int rs_loop_run(struct rs_loop *l, resha_fn *fn, void *arg); /* fn's result */
 void rs_loop_done(struct rs_loop *l);
-void rs_task_cancel(struct rs_loop *l, struct rs_task *t);
+void rs_task_cancel(struct rs_loop *l, struct rs_task *t, enum rs_cause cause, const char *site);
 
 /* For those who wait by something else than resha_task_wait(): 0 if the task has ended, -EAGAIN if not, -EINVAL,
  * -EDEADLK, -EPERM for one of another loop; and the line of rs_wait.node where each is woken with 0 when it ends. */
@@ -475,14 +502,16 @@ static inline bool rs_scope_outside_cancelled(const struct rs_scope *s)
                 return false;
         return parent && parent->task == s->task ? parent->effective : rs_task_base_cancelled(s->task);
 }
-void rs_scope_request(struct rs_loop *l, struct rs_scope *s);
-void rs_task_attend(struct rs_task *t); /* attention and frame_low from its innermost scope */
+void rs_scope_request(struct rs_loop *l, struct rs_scope *s, enum rs_cause cause, const char *site);
+struct rs_reason rs_reason_new(const struct rs_loop *l, enum rs_cause cause, const char *site);
+void rs_reason_describe(const struct rs_task *t, resha_error *e); /* text and site; nothing if none is known */
+void rs_task_attend(struct rs_task *t);                           /* attention and frame_low from its innermost scope */
 int rs_attribute(struct rs_loop *l, struct rs_task *t, int rc, bool cancelled_outside);
 void rs_escape(struct rs_loop *l, struct rs_task *t, struct rs_record *r);
 
 void rs_group_open(struct rs_loop *l, struct rs_group *g, const resha_group_opts *opts);
 int rs_group_close(struct rs_loop *l, struct rs_group *g, int rc);
-void rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e);
+void rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e, enum rs_cause cause);
 void rs_group_place_free(struct rs_group *g);
 void rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled);
 

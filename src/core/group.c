@@ -57,7 +57,7 @@ void resha_group_begin(resha_group *group, const resha_group_opts *opts)
 
 /* ---- failures ---- */
 
-void rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e)
+void rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e, enum rs_cause cause)
 {
         if (g->failures < g->max_errors)
                 g->errors[g->failures] = *e;
@@ -69,7 +69,7 @@ void rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_
                         g->failure->error.cancelled = (uint32_t)g->running;
         }
         if (!g->keep_going && g->scope.task && !g->scope.requested)
-                rs_scope_request(l, &g->scope);
+                rs_scope_request(l, &g->scope, cause, NULL);
 }
 
 /* One place less is in use: it goes to the first spawner in line, or lets the body go on. */
@@ -92,11 +92,12 @@ static __attribute__((noinline)) void child_failed(struct rs_loop *l, struct rs_
 {
         resha_error e;
 
-        rs_error_describe(l, t, rc, &e);
+        if (!cancelled || g->child_done)
+                rs_error_describe(l, t, rc, &e);
         if (cancelled)
                 g->cancelled++;
         else
-                rs_group_fail(l, g, rc, &e);
+                rs_group_fail(l, g, rc, &e, RS_CAUSE_FAILURE);
         if (g->child_done)
                 g->child_done(g, t, rc, &e);
 }
@@ -145,7 +146,7 @@ static void body_failed(struct rs_loop *l, struct rs_group *g, int rc)
                 return; /* the body passes on what it saw of a child */
         resha_error e;
         rs_error_describe(l, l->current, rc, &e);
-        rs_group_fail(l, g, rc, &e);
+        rs_group_fail(l, g, rc, &e, RS_CAUSE_BODY_FAILED);
 }
 
 int rs_group_close(struct rs_loop *l, struct rs_group *g, int rc)
@@ -159,7 +160,7 @@ int rs_group_close(struct rs_loop *l, struct rs_group *g, int rc)
         if (RS_UNLIKELY(rc < 0))
                 body_failed(l, g, rc);
         if ((rc < 0 || g->background) && g->running && !g->scope.requested)
-                rs_scope_request(l, &g->scope);
+                rs_scope_request(l, &g->scope, RS_CAUSE_BODY_ENDED, NULL);
         if (g->running)
                 join(l, g);
         bool outside = rs_scope_outside_cancelled(&g->scope), stopped = rc == -ECANCELED || g->cancelled;
@@ -201,7 +202,7 @@ static __attribute__((noinline)) void leave_open(struct rs_group *g)
                 rs_task_abort(g->scope.task, "its group is left on another task");
         struct rs_task *t = l->current;
         if (g->running && !g->scope.requested)
-                rs_scope_request(l, &g->scope);
+                rs_scope_request(l, &g->scope, RS_CAUSE_LEFT, NULL);
         rs_scope_close_inner(l, &g->scope);
         join(l, g);
         rs_scope_close(l, &g->scope);
@@ -267,17 +268,17 @@ int resha_group_drain(resha_group *group, resha_duration grace)
                         rc = rs_enter(&l);
         }
         if (rc < 0 && !g->scope.requested)
-                rs_scope_request(l, &g->scope);
+                rs_scope_request(l, &g->scope, RS_CAUSE_GRACE, NULL);
         join(l, g);
         return rc;
 }
 
-void resha_group_cancel(resha_group *group)
+void resha_group_cancel_at(resha_group *group, const char *site)
 {
         struct rs_group *g = rs_group_of(group);
 
         if (g->scope.task && rs_loop_current && !g->scope.requested)
-                rs_scope_request(rs_loop_current, &g->scope);
+                rs_scope_request(rs_loop_current, &g->scope, RS_CAUSE_CALL, site);
 }
 
 size_t resha_group_failures(const resha_group *group)

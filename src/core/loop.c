@@ -63,7 +63,7 @@ static void deadlock(struct rs_loop *l)
         l->deadlocked = true;
         rs_report_deadlock(l);
         rs_loop_start_grace(l);
-        rs_task_cancel(l, l->main_task);
+        rs_task_cancel(l, l->main_task, RS_CAUSE_DEADLOCK, NULL);
 }
 
 static void wait_for_world(struct rs_loop *l)
@@ -90,7 +90,7 @@ static void wait_for_world(struct rs_loop *l)
                 rs_report(l, RESHA_REPORT_FALLBACK, rc, NULL, "the %s backend failed: %s", l->backend->ops->name,
                           resha_strerror(rc));
                 rs_loop_start_grace(l);
-                rs_task_cancel(l, l->main_task);
+                rs_task_cancel(l, l->main_task, RS_CAUSE_BACKEND, NULL);
         }
         take_completions(l);
 }

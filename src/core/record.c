@@ -171,6 +171,8 @@ void rs_error_describe(struct rs_loop *l, const struct rs_task *t, int code, res
         *ret_error = (resha_error){ .code = code };
         fill_task(l, t, ret_error);
         snprintf(ret_error->text, sizeof ret_error->text, "%s", resha_strerror(code));
+        if (code == -ECANCELED)
+                rs_reason_describe(t, ret_error);
 }
 
 /* Formats first: the arguments may point into the record that is replaced. */
@@ -214,5 +216,9 @@ const resha_error *resha_error_of(int rc)
         scratch = (resha_error){ .code = rc < 0 ? rc : 0 };
         if (rc < 0)
                 snprintf(scratch.text, sizeof scratch.text, "%s", resha_strerror(rc));
+        if (rc == -ECANCELED && l && l->current) {
+                fill_task(l, l->current, &scratch);
+                rs_reason_describe(l->current, &scratch);
+        }
         return &scratch;
 }

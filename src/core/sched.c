@@ -286,6 +286,15 @@ static int refuse_suspend(struct rs_loop *l)
         return resha_fail_at(-EDEADLK, NULL, "suspends inside a no-suspend region (%s)", s ? s->why : "?");
 }
 
+static __attribute__((noinline, cold)) void report_ignored(struct rs_loop *l, struct rs_task *t)
+{
+        resha_error e = { .text = "cancelled" };
+
+        rs_reason_describe(t, &e);
+        rs_report(l, RESHA_REPORT_IGNORED_CANCEL, -ECANCELED, t, "goes on although %d waits said that it is %s%s%s",
+                  RS_IGNORED_REPORT, e.text, e.site ? " at " : "", e.site ? e.site : "");
+}
+
 int rs_enter_slow(struct rs_loop *l)
 {
         struct rs_task *t = l->current;
@@ -298,8 +307,7 @@ int rs_enter_slow(struct rs_loop *l)
                 return 0;
         l->ignored_cancels++;
         if (++t->ignored == RS_IGNORED_REPORT)
-                rs_report(l, RESHA_REPORT_IGNORED_CANCEL, -ECANCELED, t,
-                          "goes on although %d waits said that it is cancelled", RS_IGNORED_REPORT);
+                report_ignored(l, t);
         rs_yield(l);
         return -ECANCELED;
 }

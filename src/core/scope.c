@@ -166,19 +166,27 @@ static void push_work(struct rs_loop *l, struct rs_task *work)
         }
 }
 
-void rs_scope_request(struct rs_loop *l, struct rs_scope *s)
+void rs_scope_request(struct rs_loop *l, struct rs_scope *s, enum rs_cause cause, const char *site)
 {
         struct rs_task *work = NULL;
 
+        if (!s->effective) {
+                s->cause = (uint8_t)cause;
+                s->reason = rs_reason_new(l, cause, site);
+        }
         s->requested = true;
         push_chain(l, s->task, s, &work);
         push_work(l, work);
 }
 
-void rs_task_cancel(struct rs_loop *l, struct rs_task *t)
+void rs_task_cancel(struct rs_loop *l, struct rs_task *t, enum rs_cause cause, const char *site)
 {
         if (t->cancel_requested)
                 return;
+        if (!rs_task_base_cancelled(t)) {
+                t->cause = (uint8_t)cause;
+                t->reason = rs_reason_new(l, cause, site);
+        }
         t->cancel_requested = true;
         t->cancel_next = NULL;
         push_work(l, t);
@@ -222,7 +230,7 @@ static void deadline_passed(struct rs_timer *timer)
         struct rs_scope *s = RS_CONTAINER(timer, struct rs_scope, timer);
 
         s->expired = true;
-        rs_scope_request(rs_loop_current, s);
+        rs_scope_request(rs_loop_current, s, RS_CAUSE_DEADLINE, NULL);
 }
 
 static void begin(resha_scope *scope, const struct rs_scope *init, int64_t deadline, int code)
@@ -243,10 +251,12 @@ static void begin(resha_scope *scope, const struct rs_scope *init, int64_t deadl
         }
         s->timer.fire = deadline_passed;
         if (deadline != INT64_MAX) {
-                if (deadline <= l->now)
+                if (deadline <= l->now) {
                         s->expired = s->requested = true;
-                else
+                        s->cause = !s->shield && resha_cancelled() ? RS_CAUSE_NONE : RS_CAUSE_DEADLINE;
+                } else {
                         rs_timer_set(l, &s->timer, deadline);
+                }
         }
         if (s->shield)
                 rs_records_shield(l->current, s);
@@ -336,12 +346,12 @@ bool resha_scope_expired(const resha_scope *scope)
         return ((const struct rs_scope *)(const void *)scope)->ended_expired;
 }
 
-void resha_scope_cancel(resha_scope *scope)
+void resha_scope_cancel_at(resha_scope *scope, const char *site)
 {
         struct rs_scope *s = rs_scope_of(scope);
 
         if (s->task && rs_loop_current && !s->requested)
-                rs_scope_request(rs_loop_current, s);
+                rs_scope_request(rs_loop_current, s, RS_CAUSE_CALL, site);
 }
 
 int resha_scope_reschedule(resha_scope *scope, resha_instant t)

@@ -216,7 +216,7 @@ static __attribute__((noinline, cold)) int not_spawned(struct rs_loop *l, struct
         if (l->current)
                 rs_error_describe(l, l->current, rc, &e);
         if (borrowed)
-                rs_group_fail(l, g, rc, &e);
+                rs_group_fail(l, g, rc, &e, RS_CAUSE_BODY_FAILED);
         rs_group_place_free(g);
         return rc;
 }
@@ -317,10 +317,10 @@ bool resha_task_done(const resha_task *h, int *ret_status)
         return true;
 }
 
-void resha_task_cancel(resha_task *h)
+void resha_task_cancel_at(resha_task *h, const char *site)
 {
         if (h->_state == RS_HANDLE_RUNNING && h->_loop == rs_loop_current)
-                rs_task_cancel(rs_loop_current, h->_task);
+                rs_task_cancel(rs_loop_current, h->_task, RS_CAUSE_CALL, site);
 }
 
 const char *resha_task_name(void)

@@ -65,7 +65,7 @@ static void interrupted(struct rs_loop *l)
 {
         rs_loop_start_grace(l);
         if (!l->finished)
-                rs_task_cancel(l, l->main_task);
+                rs_task_cancel(l, l->main_task, RS_CAUSE_INTERRUPT, NULL);
 }
 
 static struct rs_ring *ring_new(void)

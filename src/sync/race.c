@@ -23,7 +23,7 @@ static void race_child_done(struct rs_group *g, struct rs_task *t, int rc, const
                 r->winner = index;
                 r->result = rc;
                 if (!g->scope.requested)
-                        rs_scope_request(r->loop, &g->scope);
+                        rs_scope_request(r->loop, &g->scope, RS_CAUSE_RACE, NULL);
         } else if (rc >= 0) {
                 if (r->drop)
                         r->drop(rs_batch_call(r->batch, index).arg);

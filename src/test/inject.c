@@ -21,7 +21,7 @@ static void cancel_previous(struct rs_loop *l, struct rs_inject *i)
 
         if (!t || !t->fn || t->id != i->previous_id)
                 return; /* it has ended */
-        rs_task_cancel(l, t);
+        rs_task_cancel(l, t, RS_CAUSE_CALL, NULL);
         i->trial->cancelled = true;
 }
 
@@ -35,7 +35,7 @@ static void cancel_victim(struct rs_loop *l, struct rs_inject *i, bool first)
         }
         /* Cancelling the main task again would be nothing: the first one is another's. */
         bool current = t->victim == RESHA_TEST_CURRENT || (first && t->again);
-        rs_task_cancel(l, current ? l->current : l->main_task);
+        rs_task_cancel(l, current ? l->current : l->main_task, RS_CAUSE_CALL, NULL);
         t->cancelled = true;
 }
 
