@@ -122,6 +122,7 @@ struct rs_scope {
         bool ended_expired; /* its end gave -ETIME on its own account */
         bool is_group;
         bool nosuspend;
+        bool used;     /* has been begun */
         uint8_t cause; /* rs_cause */
         struct rs_reason reason;
 };

@@ -233,7 +233,9 @@ static void deadline_passed(struct rs_timer *timer)
         rs_scope_request(rs_loop_current, s, RS_CAUSE_DEADLINE, NULL);
 }
 
-static void begin(resha_scope *scope, const struct rs_scope *init, int64_t deadline, int code)
+enum kind { TIMEOUT, SHIELD, NOSUSPEND };
+
+static void begin(resha_scope *scope, enum kind kind, const char *why, int64_t deadline)
 {
         struct rs_scope *s = rs_scope_of(scope);
         struct rs_loop *l = rs_loop_current;
@@ -243,8 +245,12 @@ static void begin(resha_scope *scope, const struct rs_scope *init, int64_t deadl
                 s->begin_code = -EINVAL; /* it is open: the first begin holds */
                 return;
         }
-        *s = *init;
-        s->begin_code = code;
+        if (RS_UNLIKELY(s->used)) /* not all zero any more */
+                *s = (struct rs_scope){ 0 };
+        s->used = true;
+        s->shield = kind == SHIELD;
+        s->nosuspend = kind == NOSUSPEND;
+        s->why = why;
         if (!l || !l->current) {
                 s->begin_code = -EPERM;
                 return;
@@ -273,22 +279,22 @@ static int64_t deadline_of(resha_duration d)
 
 void resha_timeout_begin(resha_scope *s, resha_duration d)
 {
-        begin(s, &(struct rs_scope){ 0 }, deadline_of(d), 0);
+        begin(s, TIMEOUT, NULL, deadline_of(d));
 }
 
 void resha_deadline_begin(resha_scope *s, resha_instant t)
 {
-        begin(s, &(struct rs_scope){ 0 }, t.ns, 0);
+        begin(s, TIMEOUT, NULL, t.ns);
 }
 
 void resha_shield_begin(resha_scope *s, resha_duration at_most)
 {
-        begin(s, &(struct rs_scope){ .shield = true }, deadline_of(at_most), 0);
+        begin(s, SHIELD, NULL, deadline_of(at_most));
 }
 
 void resha_nosuspend_begin(resha_scope *s, const char *why)
 {
-        begin(s, &(struct rs_scope){ .nosuspend = true, .why = why ? why : "?" }, INT64_MAX, 0);
+        begin(s, NOSUSPEND, why ? why : "?", INT64_MAX);
 }
 
 /* A shield leaves the record of an earlier -ETIME alone. */
