@@ -65,7 +65,7 @@ RESHA_API RESHA_MUST ssize_t resha_read_exactly(resha_stream *s, void *buf, size
  * -EINVAL. [task] cancellation point */
 RESHA_API RESHA_MUST ssize_t resha_read_line(resha_stream *s, char *buf, size_t size);
 
-/* What a piece of a stream ends with: { "\r\n" }, or { "\0", 1 }, where the size must be told. Not empty. */
+/* What a piece of a stream ends with: { .text = "\r\n" }, or { "\0", 1 }, where the size must be told. Not empty. */
 typedef struct resha_separator {
         const char *text;
         size_t size; /* bytes [strlen(text)] */

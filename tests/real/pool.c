@@ -216,7 +216,11 @@ TASK(a_job_that_waits_in_line_and_is_cancelled_never_runs)
         return 0;
 }
 
-TASK(a_running_job_is_waited_for_and_its_result_counts)
+/* semantics 235 better
+ * asyncio: a task that waits for a thread and is cancelled goes on at once; the thread runs on, its result is dropped.
+ * resha: a job that runs is waited for, because it may use the caller's stack, and its result is the result; a function
+ * given with the job can ask it to end sooner. */
+TASK(semantics_235_running_job_is_waited_for_and_its_result_counts)
 {
         struct blocking b = { 0 };
         resha_task handle = { 0 };
@@ -234,7 +238,7 @@ TASK(a_running_job_is_waited_for_and_its_result_counts)
         return 0;
 }
 
-TASK(interrupt_makes_a_running_job_end_sooner)
+TASK(semantics_235_interrupt_makes_a_running_job_end_sooner)
 {
         struct blocking b = { .interruptible = true };
         resha_task handle = { 0 };
@@ -459,7 +463,10 @@ static int run_with_stuck_job(void *arg)
         return 42;
 }
 
-TEST(a_stuck_job_does_not_keep_the_run_from_ending)
+/* semantics 243 same
+ * asyncio: the result of a thread that ends after the loop was closed is dropped in silence.
+ * resha: the same for a job that outlasts the grace of its run; the run has reported it as stuck, and returned. */
+TEST(semantics_243_stuck_job_comes_back_to_nobody)
 {
         struct test_child c;
 

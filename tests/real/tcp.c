@@ -244,7 +244,10 @@ static int nodelay_of(resha_stream *s)
         return on;
 }
 
-TASK(nagles_algorithm_is_off_on_both_sides)
+/* semantics 268 same
+ * asyncio: Nagle's algorithm is off on TCP connections.
+ * resha: on both ends. */
+TASK(semantics_268_nagles_algorithm_is_off_on_both_sides)
 {
         struct real_pair p;
 
@@ -312,6 +315,13 @@ static int connect_to(void *arg)
         return rc;
 }
 
+static int read_one(void *arg)
+{
+        char c;
+
+        return (int)resha_read(arg, &c, 1);
+}
+
 TASK(a_hanging_connect_ends_with_its_deadline)
 {
         int fillers[8];
@@ -325,6 +335,37 @@ TASK(a_hanging_connect_ends_with_its_deadline)
         for (int i = 0; i < 8; i++)
                 close(fillers[i]);
         close(fd);
+        return 0;
+}
+
+/* semantics 270 same
+ * asyncio: a connect that is cancelled must leave the selector before its descriptor is closed, or a later one of the
+ * same number gets its events.
+ * resha: a cancelled connect leaves nothing behind: its descriptor is closed when the call returns, and the next one of
+ * the same number works. */
+TASK(semantics_270_cancelled_connect_leaves_no_descriptor_behind)
+{
+        int fillers[8];
+        uint16_t port, open_port;
+        int fd = full_port(fillers, &port);
+        resha_listener *n = real_listener(&open_port);
+        unsigned before = real_fds();
+
+        for (int i = 0; i < 10; i++) {
+                resha_stream *s, *t;
+                ASSERT_EQ(resha_timeout(RESHA_MS(2), connect_to, &port), -ETIME);
+                ASSERT_EQ(real_fds(), before);
+                ASSERT_OK(resha_tcp_connect("127.0.0.1", open_port, &s)); /* takes the number over */
+                ASSERT_EQ(resha_accept(n, &t), 1);
+                ASSERT_EQ(resha_timeout(RESHA_MS(2), read_one, s), -ETIME); /* no stale event ends it */
+                resha_stream_close(s);
+                resha_stream_close(t);
+                ASSERT_EQ(real_fds(), before);
+        }
+        for (int i = 0; i < 8; i++)
+                close(fillers[i]);
+        close(fd);
+        resha_listener_close(n);
         return 0;
 }
 

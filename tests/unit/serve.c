@@ -12,6 +12,7 @@ struct world {
         int (*handler)(resha_stream *s, void *arg);
         int result;
         size_t live, most, served, cancelled;
+        resha_event go;
 };
 
 static void world_open(struct world *w)
@@ -144,7 +145,11 @@ static int accept_under_timeouts(void *unused)
         return 0;
 }
 
-TEST(no_connection_is_lost_by_cancels_at_any_moment)
+/* semantics 273 same
+ * asyncio: a connection that came while sock_accept() was being cancelled is not dropped.
+ * resha: the same for resha_accept(): whether its cancel or the connection comes first, the connection is returned, by
+ * this call or the next. */
+TEST(semantics_273_no_connection_is_lost_by_cancels_at_any_moment)
 {
         RUN_SEEDS(accept_under_timeouts, NULL, 20);
 }
@@ -292,6 +297,42 @@ TASK(a_close_shuts_the_server_down_also_while_it_is_full)
         return 0;
 }
 
+static int greet_when_told(resha_stream *s, void *arg)
+{
+        struct world *w = arg;
+        int rc = resha_event_wait(&w->go);
+
+        if (rc == 0)
+                rc = resha_write_all(s, "hello", 5, NULL);
+        w->served += rc == 0;
+        return rc;
+}
+
+/* semantics 264 same
+ * asyncio: Server.close() ends the listening, connections go on; wait_closed() ends when none is left.
+ * resha: so does resha_listener_shutdown(), and resha_serve() returns when none is left, if the grace is long enough:
+ * RESHA_FOREVER is. */
+TASK(semantics_264_shut_down_server_ends_with_its_last_connection)
+{
+        struct world w = { .handler = greet_when_told, .opts = { .grace = RESHA_FOREVER }, .result = 1 };
+        resha_stream *s;
+        RESHA_GROUP(g);
+        RESHA_GROUP(clients);
+
+        ASSERT_OK(begin_three(&w, &g, &clients));
+        resha_listener_shutdown(w.listener);
+        ASSERT_OK(resha_sleep(RESHA_S(test_is_sim() ? 1000 : 0)));
+        ASSERT_EQ(resha_tcp_connect_addr(&w.addr, &s), -ECONNREFUSED);
+        ASSERT_EQ(w.result, 1); /* it has not returned */
+        resha_event_set(&w.go);
+        ASSERT_OK(resha_group_end(&clients, 0));
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(w.result, 0);
+        ASSERT_EQ(w.served, 3);
+        resha_listener_close(w.listener);
+        return 0;
+}
+
 TASK(handlers_that_outlast_the_grace_are_cancelled)
 {
         struct world w = { .handler = slow, .opts = { .grace = RESHA_MS(5) } };
@@ -356,6 +397,102 @@ static int stay(resha_stream *s, void *arg)
         return (int)resha_read(s, &c, 1);
 }
 
+/* One connection of a server that is ended by a shutdown without grace: what its client reads at last. */
+static ssize_t last_read_of_a_client(struct world *w)
+{
+        resha_stream *s RESHA_CLEANUP(resha_stream_closep) = NULL;
+        ssize_t n;
+        char c;
+        RESHA_GROUP(g);
+
+        world_open(w);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, server, w);
+        ASSERT_OK(resha_tcp_connect_addr(&w->addr, &s));
+        ASSERT_OK(resha_sleep(RESHA_MS(20)));
+        resha_listener_shutdown(w->listener);
+        n = resha_read(s, &c, 1);
+        ASSERT_OK(resha_group_end(&g, 0));
+        resha_listener_close(w->listener);
+        return n;
+}
+
+/* semantics 265 same
+ * asyncio: close_clients() closes the connections of a server, abort_clients() aborts them.
+ * resha: a server that ends cancels the handlers that outlast its grace, at once where there is none, and closes their
+ * connections; with abort_failed it aborts them: their peers see a reset. */
+TASK(semantics_265_without_grace_connections_are_closed_or_aborted)
+{
+        struct world closed = { .handler = stay }, aborted = { .handler = stay, .opts = { .abort_failed = true } };
+
+        ASSERT_EQ(last_read_of_a_client(&closed), 0);
+        ASSERT_EQ(last_read_of_a_client(&aborted), -ECONNRESET);
+        return 0;
+}
+
+static int forget_it(resha_stream *s, void *arg)
+{
+        struct world *w = arg;
+
+        (void)s;
+        w->served++;
+        return w->served == 1 ? 0 : -EIO;
+}
+
+/* semantics 262 better
+ * asyncio: a connection that its handler forgot is closed by the garbage collector, with a warning.
+ * resha: the connection belongs to the server: however the handler ends, it is closed then. */
+TASK(semantics_262_connection_is_closed_when_its_handler_returns)
+{
+        struct world w = { .handler = forget_it };
+        char c;
+        RESHA_GROUP(g);
+
+        world_open(&w);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, server, &w);
+        for (size_t i = 1; i <= 3; i++) {
+                resha_stream *s RESHA_CLEANUP(resha_stream_closep) = NULL;
+                ASSERT_OK(resha_tcp_connect_addr(&w.addr, &s));
+                ASSERT_EQ(resha_read(s, &c, 1), 0);
+                ASSERT_EQ(w.served, i);
+        }
+        resha_listener_shutdown(w.listener);
+        ASSERT_OK(resha_group_end(&g, 0));
+        resha_listener_close(w.listener);
+        return 0;
+}
+
+/* semantics 266 same
+ * asyncio: a serve_forever() that is cancelled closes its server; a second one at the same time raises.
+ * resha: a resha_serve() that is cancelled shuts its listener down, so that clients are refused while the handlers
+ * still have their grace; a second one at the same time gives -EBUSY. */
+TASK(semantics_266_cancelled_server_shuts_its_listener_down)
+{
+        struct world w = { .handler = greet_when_told, .opts = { .grace = RESHA_FOREVER }, .result = 1 };
+        resha_task task = { 0 };
+        resha_stream *s;
+        RESHA_GROUP(g);
+
+        world_open(&w);
+        resha_group_begin(&g, NULL);
+        resha_spawn_task(&g, server, &w, &task);
+        resha_spawn(&g, visit, &w);
+        ASSERT_OK(resha_sleep(RESHA_MS(20)));
+        ASSERT_EQ(resha_serve(w.listener, stay, &w, NULL), -EBUSY);
+        resha_task_cancel(&task);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_EQ(resha_tcp_connect_addr(&w.addr, &s), -ECONNREFUSED);
+        ASSERT_EQ(w.result, 1); /* it waits for its handler */
+        resha_event_set(&w.go);
+        ASSERT_OK(resha_task_wait(&task, NULL));
+        ASSERT_EQ(w.result, -ECANCELED);
+        ASSERT_EQ(w.served, 1);
+        ASSERT_OK(resha_group_end(&g, 0));
+        resha_listener_close(w.listener);
+        return 0;
+}
+
 /* The server waits for room, not for a connection. */
 TASK(a_full_server_sees_its_shutdown)
 {
@@ -371,22 +508,6 @@ TASK(a_full_server_sees_its_shutdown)
         resha_listener_shutdown(w.listener);
         ASSERT_OK(resha_group_end(&g, 0));
         resha_stream_close(s);
-        resha_listener_close(w.listener);
-        return 0;
-}
-
-TASK(a_listener_serves_once_at_a_time)
-{
-        struct world w = { .handler = stay };
-        RESHA_GROUP(g);
-
-        world_open(&w);
-        resha_group_begin(&g, NULL);
-        resha_spawn(&g, server, &w);
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
-        ASSERT_EQ(resha_serve(w.listener, stay, &w, NULL), -EBUSY);
-        resha_listener_shutdown(w.listener);
-        ASSERT_OK(resha_group_end(&g, 0));
         resha_listener_close(w.listener);
         return 0;
 }

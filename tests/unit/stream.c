@@ -1,35 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Streams: what every kind and both worlds have in common. */
 
-#include "test.h"
-
-#include <string.h>
+#include "pair.h"
 
 #include <resha/alloc.h>
 
 #include "base/alloc.h"
-
-struct pair {
-        resha_stream *here, *there;
-};
-
-static void pair_open(struct pair *p)
-{
-        resha_listener *n;
-        resha_addr a;
-
-        ASSERT_OK(resha_tcp_listen("127.0.0.1", 0, &n));
-        ASSERT_OK(resha_listener_addr(n, &a));
-        ASSERT_OK(resha_tcp_connect_addr(&a, &p->here));
-        ASSERT_EQ(resha_accept(n, &p->there), 1);
-        resha_listener_close(n);
-}
-
-static void pair_close(struct pair *p)
-{
-        resha_stream_closep(&p->here);
-        resha_stream_closep(&p->there);
-}
 
 static void say(resha_stream *s, const char *text)
 {
@@ -37,6 +13,30 @@ static void say(resha_stream *s, const char *text)
 
         ASSERT_OK(resha_write_all(s, text, strlen(text), &written));
         ASSERT_EQ(written, strlen(text));
+}
+
+/* semantics 244 same
+ * asyncio: read(n) returns as soon as there is a byte, nothing only at the end; read(0) returns at once; read(-1) reads
+ * to the end.
+ * resha: resha_read() returns what is there, 0 at the end, and at once if asked for nothing. To read to the end ask
+ * resha_read_exactly() for more: there is no buffer without a size. */
+TASK(semantics_244_read_gives_what_is_there)
+{
+        char buf[16];
+
+        PAIR(p);
+        ASSERT_EQ(resha_read(p.there, buf, 0), 0);
+        ASSERT_OK(resha_write_all(p.here, "a", 1, NULL));
+        ASSERT_EQ(resha_read(p.there, buf, sizeof buf), 1);
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        speak(&g, p.here, "bcdefg", true);
+        ASSERT_EQ(resha_read(p.there, buf, 0), 0);
+        ASSERT_EQ(resha_read_exactly(p.there, buf, sizeof buf), 6);
+        ASSERT_EQ(memcmp(buf, "bcdefg", 6), 0);
+        ASSERT_EQ(resha_read(p.there, buf, sizeof buf), 0);
+        ASSERT_EQ(resha_read_exactly(p.there, buf, sizeof buf), 0);
+        return resha_group_end(&g, 0);
 }
 
 /* ---- lines ---- */
@@ -49,47 +49,11 @@ static void expect_line(resha_stream *s, const char *line)
         ASSERT_STR(buf, line);
 }
 
-TASK(lines_come_one_by_one_and_the_last_may_lack_its_end)
-{
-        struct pair p;
-
-        pair_open(&p);
-        say(p.here, "one\n\ntwo\nthr");
-        expect_line(p.there, "one\n");
-        expect_line(p.there, "\n");
-        expect_line(p.there, "two\n");
-        say(p.here, "ee");
-        ASSERT_OK(resha_stream_shutdown(p.here));
-        expect_line(p.there, "three");
-        expect_line(p.there, "");
-        expect_line(p.there, "");
-        pair_close(&p);
-        return 0;
-}
-
-TASK(a_line_that_does_not_fit_stays_in_the_stream)
-{
-        struct pair p;
-        char buf[32];
-
-        pair_open(&p);
-        say(p.here, "0123456789\nrest\n");
-        ASSERT_EQ(resha_read_line(p.there, buf, 8), -EMSGSIZE);
-        ASSERT_EQ(resha_read_line(p.there, buf, 11), -EMSGSIZE);
-        ASSERT_EQ(resha_read_line(p.there, buf, 12), 11);
-        ASSERT_STR(buf, "0123456789\n");
-        expect_line(p.there, "rest\n");
-        ASSERT_EQ(resha_read_line(p.there, buf, 1), -EINVAL);
-        pair_close(&p);
-        return 0;
-}
-
 TASK(bytes_behind_a_line_are_read_next)
 {
-        struct pair p;
         char buf[32];
 
-        pair_open(&p);
+        PAIR(p);
         say(p.here, "head\nbody");
         expect_line(p.there, "head\n");
         ASSERT_EQ(resha_read(p.there, buf, 2), 2);
@@ -97,7 +61,6 @@ TASK(bytes_behind_a_line_are_read_next)
         say(p.here, "more");
         ASSERT_EQ(resha_read_exactly(p.there, buf, 6), 6);
         ASSERT_EQ(memcmp(buf, "dymore", 6), 0);
-        pair_close(&p);
         return 0;
 }
 
@@ -118,10 +81,9 @@ static int write_long_lines(void *arg)
 TASK(lines_up_to_64_KiB_make_the_buffer_grow)
 {
         static char buf[65536];
-        struct pair p;
         RESHA_GROUP(g);
 
-        pair_open(&p);
+        PAIR(p);
         resha_group_begin(&g, NULL);
         resha_spawn(&g, write_long_lines, p.here);
         for (int i = 0; i < 5; i++) {
@@ -130,7 +92,6 @@ TASK(lines_up_to_64_KiB_make_the_buffer_grow)
         }
         ASSERT_EQ(resha_read_line(p.there, buf, sizeof buf), 0);
         ASSERT_OK(resha_group_end(&g, 0));
-        pair_close(&p);
         return 0;
 }
 
@@ -138,17 +99,15 @@ TASK(lines_up_to_64_KiB_make_the_buffer_grow)
 
 TASK(read_exactly_gives_less_only_at_the_end)
 {
-        struct pair p;
         char buf[16];
 
-        pair_open(&p);
+        PAIR(p);
         say(p.here, "abcdef");
         ASSERT_EQ(resha_read_exactly(p.there, buf, 4), 4);
         ASSERT_OK(resha_stream_shutdown(p.here));
         ASSERT_EQ(resha_read_exactly(p.there, buf, 4), 2);
         ASSERT_EQ(resha_read_exactly(p.there, buf, 4), 0);
         ASSERT_EQ(resha_read_exactly(p.there, buf, 0), 0);
-        pair_close(&p);
         return 0;
 }
 
@@ -166,31 +125,34 @@ static int read_one_line(void *arg)
         return (int)resha_read_line(arg, buf, sizeof buf);
 }
 
-TASK(what_a_cancelled_read_had_stays_in_the_stream)
+/* semantics 271 same
+ * asyncio: a socket read that was cancelled and is called again at once works.
+ * resha: so does every read; what a cancelled one had taken is what the next one gets first. */
+TASK(semantics_271_read_that_was_cancelled_is_called_again)
 {
-        struct pair p;
         char buf[16];
 
-        pair_open(&p);
-        say(p.here, "abc");
-        ASSERT_EQ(resha_timeout(RESHA_MS(5), read_eight, p.there), -ETIME);
-        say(p.here, "de");
-        ASSERT_EQ(resha_timeout(RESHA_MS(5), read_one_line, p.there), -ETIME);
-        ASSERT_EQ(resha_timeout(RESHA_MS(5), read_eight, p.there), -ETIME);
-        say(p.here, "f\n");
+        PAIR(p);
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        speak(&g, p.here, "abc", false);
+        ASSERT_EQ(resha_timeout(RESHA_MS(20), read_eight, p.there), -ETIME);
+        ASSERT_EQ(resha_timeout(RESHA_MS(0), read_eight, p.there), -ETIME);
+        speak(&g, p.here, "de", false);
+        ASSERT_EQ(resha_timeout(RESHA_MS(20), read_one_line, p.there), -ETIME);
+        ASSERT_EQ(resha_timeout(RESHA_MS(20), read_eight, p.there), -ETIME);
+        speak(&g, p.here, "f\n", false);
         ASSERT_EQ(resha_read_line(p.there, buf, sizeof buf), 7);
         ASSERT_STR(buf, "abcdef\n");
-        pair_close(&p);
-        return 0;
+        return resha_group_end(&g, 0);
 }
 
 static int lose_bytes(void *unused)
 {
-        struct pair p;
         char buf[16];
 
         (void)unused;
-        pair_open(&p);
+        PAIR(p);
         say(p.here, "abc");
         rs_alloc_fail_after(1, true);
         int rc = resha_timeout(RESHA_MS(5), read_eight, p.there);
@@ -198,7 +160,6 @@ static int lose_bytes(void *unused)
         ASSERT_EQ(rc, -ETIME);
         ASSERT_EQ(resha_read(p.there, buf, sizeof buf), -ENOMEM);
         ASSERT_HAS(resha_error_of(-ENOMEM)->text, "lost");
-        pair_close(&p);
         return 0;
 }
 
@@ -228,10 +189,9 @@ static int second_reader(void *arg)
 
 TASK(a_second_reader_is_refused_and_a_writer_is_not)
 {
-        struct pair p;
         RESHA_GROUP(g);
 
-        pair_open(&p);
+        PAIR(p);
         resha_group_begin(&g, NULL);
         resha_spawn(&g, read_some, p.there);
         ASSERT_OK(resha_sleep(RESHA_MS(1)));
@@ -239,46 +199,6 @@ TASK(a_second_reader_is_refused_and_a_writer_is_not)
         ASSERT_EQ(read_some(p.here), 2);
         say(p.here, "x");
         ASSERT_OK(resha_group_end(&g, 0));
-        pair_close(&p);
-        return 0;
-}
-
-static int read_until_closed(void *arg)
-{
-        int rc = read_some(arg);
-
-        note("read %d", rc);
-        return 0;
-}
-
-static int write_until_closed(void *arg)
-{
-        static char much[1 << 20];
-        int rc = 0;
-
-        while (rc == 0)
-                rc = resha_write_all(arg, much, sizeof much, NULL);
-        note("write %d", rc);
-        return 0;
-}
-
-TASK(close_ends_those_who_wait_and_returns_after_them)
-{
-        struct pair p;
-        char expected[64];
-        RESHA_GROUP(g);
-
-        pair_open(&p);
-        resha_group_begin(&g, NULL);
-        resha_spawn(&g, read_until_closed, p.there);
-        resha_spawn(&g, write_until_closed, p.there);
-        ASSERT_OK(resha_sleep(RESHA_MS(5)));
-        resha_stream_closep(&p.there);
-        note("closed");
-        ASSERT_OK(resha_group_end(&g, 0));
-        snprintf(expected, sizeof expected, "read %d write %d closed", -EBADF, -EBADF);
-        ASSERT_STR(notes(), expected);
-        pair_close(&p);
         return 0;
 }
 
@@ -290,11 +210,10 @@ static int close_it(void *arg)
 
 TASK(close_works_where_everything_is_cancelled)
 {
-        struct pair p;
         RESHA_SCOPE(s);
         RESHA_GROUP(g);
 
-        pair_open(&p);
+        PAIR(p);
         resha_timeout_begin(&s, RESHA_MS(0));
         resha_group_begin(&g, NULL);
         ASSERT_TRUE(resha_cancelled());
@@ -331,18 +250,18 @@ static int drain(void *arg)
         return (int)n;
 }
 
-TASK(a_cancelled_write_says_how_much_was_taken)
+/* semantics 272 better
+ * asyncio: when sock_sendall() is cancelled, an unknown part has been sent.
+ * resha: resha_write_all() says how much was taken, always: the writer can go on from there. */
+TASK(semantics_272_cancelled_write_says_how_much_was_taken)
 {
-        struct pair p;
-
-        pair_open(&p);
+        PAIR(p);
         struct flow f = { .from = p.here, .to = p.there };
         ASSERT_EQ(resha_timeout(RESHA_MS(5), send_much, &f), -ETIME);
         resha_stream_closep(&p.here);
         ASSERT_OK(drain(&f));
         ASSERT_TRUE(f.sent > 0);
         ASSERT_EQ(f.got, f.sent);
-        pair_close(&p);
         return 0;
 }
 
@@ -376,12 +295,11 @@ static int read_number(void *arg)
 
 static int numbers(void *unused)
 {
-        struct pair p;
         RESHA_GROUP(g);
         int next = 1, tries = 0;
 
         (void)unused;
-        pair_open(&p);
+        PAIR(p);
         struct number n = { .stream = p.there };
         resha_group_begin(&g, NULL);
         resha_spawn(&g, send_numbers, p.here);
@@ -396,11 +314,13 @@ static int numbers(void *unused)
         }
         ASSERT_EQ(next, NUMBERS + 1);
         ASSERT_OK(resha_group_end(&g, 0));
-        pair_close(&p);
         return 0;
 }
 
-TEST(no_byte_is_lost_by_cancels_at_any_moment)
+/* semantics 252 same
+ * asyncio: no byte is lost when a read is cancelled.
+ * resha: nor here, by a cancel at any moment: what a read has taken and does not return goes back into the stream. */
+TEST(semantics_252_no_byte_is_lost_by_cancels_at_any_moment)
 {
         RUN_SEEDS(numbers, NULL, 20);
 }
