@@ -282,4 +282,4 @@ static void chaos_check(void *state, int rc, const resha_test_trial *t)
 }
 
 SCENARIO(sim_chaos, chaos_main, .seeds = 40, .state = sizeof(struct chaos), .check = chaos_check, .may_fail = { -EIO },
-         .may_report = 1u << RESHA_REPORT_LOST_ERROR)
+         .may_report = 1u << RESHA_REPORT_LOST_ERROR | 1u << RESHA_REPORT_DROPPED)
