@@ -16,6 +16,7 @@ enum { DEPTH = 5, PERMITS = 2, CHILDREN = 3, STEPS = 4 };
 struct chaos {
         uint64_t rng;
         resha_mutex mutex;
+        resha_condition bell;
         resha_semaphore sem;
         resha_event event;
         resha_limiter limiter;
@@ -54,6 +55,16 @@ static int steps(int depth);
 
 /* ---- single waits ---- */
 
+static int limited(resha_fn *fn, void *arg);
+
+static int wait_bell(__attribute__((unused)) void *arg)
+{
+        c->inside--;
+        int rc = waited(resha_condition_wait(&c->bell));
+        ASSERT_EQ(++c->inside, 1); /* with the lock, whatever the result */
+        return rc;
+}
+
 static int locked(void)
 {
         int rc = waited(resha_mutex_lock(&c->mutex));
@@ -62,6 +73,9 @@ static int locked(void)
                 return rc;
         ASSERT_EQ(++c->inside, 1);
         rc = steps(0); /* no tasks: they might lock, too */
+        ASSERT_OK(resha_condition_notify(&c->bell, roll(3)));
+        if (rc >= 0 && roll(2))
+                rc = limited(wait_bell, NULL);
         c->inside--;
         int unlocked = resha_mutex_unlock(&c->mutex);
         ASSERT_EQ(unlocked, 0);
@@ -106,6 +120,14 @@ static int limited(resha_fn *fn, void *arg)
 {
         int rc = resha_timeout(some_time(), fn, arg);
 
+        return rc == -ETIME ? 0 : waited(rc);
+}
+
+static int start(void)
+{
+        if (roll(2))
+                return waited(resha_limiter_acquire(&c->limiter));
+        int rc = resha_limiter_acquire_by(&c->limiter, resha_after(some_time()));
         return rc == -ETIME ? 0 : waited(rc);
 }
 
@@ -225,7 +247,7 @@ static int one_step(int depth)
         case 5: return pooled();
         case 6: resha_event_set(&c->event); return 0;
         case 7: resha_event_clear(&c->event); return limited(wait_event, &c->event);
-        case 8: return waited(resha_limiter_acquire(&c->limiter));
+        case 8: return start();
         case 9: return waited(resha_sleep(some_time()));
         case 10:
         case 11:
@@ -254,8 +276,9 @@ static int chaos_main(void *arg)
 
         c = arg;
         c->rng = resha_test_random() | 1;
+        resha_condition_init(&c->bell, &c->mutex);
         resha_semaphore_init(&c->sem, PERMITS);
-        int rc = resha_limiter_init(&c->limiter, 1000, RESHA_MS(1), 3);
+        int rc = resha_limiter_init(&c->limiter, 100, RESHA_MS(1), 3);
         if (rc == 0)
                 rc = resha_queue_new(sizeof(int), 2, NULL, &q);
         if (rc < 0)
