@@ -13,10 +13,14 @@ QUESTIONS = {
     "spawn-100": ("spawn", [100, 4000000], [100, 200000]),
     "spawn-10000": ("spawn", [10000, 4000000], [10000, 200000]),
     "queue": ("queue", [10000000], [500000]),
+    "rendezvous": ("rendezvous", [10000000], [500000]),
+    "contended": ("contended", [10000000], [500000]),
     "timeout": ("timeout", [4000000, 100000], [200000, 100000]),
-}
-ALONE = {
+    "fire": ("fire", [2000000, 1000], [100000, 1000]),
     "mutex": ("mutex", [20000000], [1000000]),
+}
+PTHREADS = ["mutex"]  # the peer is the program peer-NAME
+ALONE = {
     "semaphore": ("semaphore", [20000000], [1000000]),
     "echo": ("echo", [100000], [5000]),
 }
@@ -51,7 +55,9 @@ def ask(bench, name, peer):
     program, full, short = {**QUESTIONS, **ALONE}[name]
     arguments = short if bench.smoke else full
     commands = {"ours": ours(bench, program, arguments)}
-    if name in QUESTIONS:
+    if name in PTHREADS:
+        commands["peer"] = [os.path.join(bench.build, "bench", "peer-" + program), *map(str, arguments)]
+    elif name in QUESTIONS:
         commands["peer"] = [peer, program, *map(str, arguments)]
     runs = pairs.in_turns(bench.rounds or 11, {
         who: lambda command=command: once(bench, command) for who, command in commands.items()
@@ -60,7 +66,7 @@ def ask(bench, name, peer):
     result = {"unit": "ns", "rounds": len(cpu["ours"]), "ours": pairs.summary(cpu["ours"]),
               "instructions": instructions.measured(bench, name)}
     if name in QUESTIONS:
-        result["peer"] = {"name": "Go", **pairs.summary(cpu["peer"])}
+        result["peer"] = {"name": "pthread" if name in PTHREADS else "Go", **pairs.summary(cpu["peer"])}
         result.update(pairs.ratio(cpu["ours"], cpu["peer"]))
         result["wall_ratio"] = pairs.ratio(wall["ours"], wall["peer"])["ratio"]
     bench.report(name, result, result.get("ratio"))

@@ -15,6 +15,8 @@ QUESTIONS = {
     "spawn-100": ("spawn", [100], [], 10000, 30000),
     "spawn-10000": ("spawn", [10000], [], 100000, 200000),
     "queue": ("queue", [], [], 5000, 20000),
+    "rendezvous": ("rendezvous", [], [], 5000, 20000),
+    "contended": ("contended", [], [], 5000, 20000),
     "timeout": ("timeout", [], [1000], 5000, 20000),
     "mutex": ("mutex", [], [], 10000, 40000),
     "semaphore": ("semaphore", [], [], 10000, 40000),

@@ -159,8 +159,12 @@ static inline struct rs_group *rs_group_of(resha_group *g)
 enum rs_attention { RS_CANCELLED = 1, RS_NOSUSPEND = 2, RS_WATCHED = 4 };
 
 struct rs_task {
+        /* One cache line: what a timer that fires and a switch look at. The timer of its sleep is not cleared at
+         * spawn. */
+        _Alignas(64) struct rs_timer sleep;
         struct rs_task *ready_next;
-        void *sp;               /* while it does not run; NULL before its first run */
+        void *sp; /* while it does not run; NULL before its first run */
+
         struct rs_wait *wait;   /* while parked and not yet woken */
         uint8_t attention;      /* rs_attention: looked at by every call that may wait */
         bool cancel_requested;  /* by resha_task_cancel(), or Ctrl-C on the main task */
@@ -195,10 +199,11 @@ struct rs_task {
                 /* of a search for a circle: where it came from, then where the circle goes on */
                 struct rs_task *link;
         };
-        struct rs_reason reason; /* of cancel_requested */
-        struct rs_local *locals; /* its task-locals; shared with others */
-        uint32_t item, items;    /* gather, race */
-        uint32_t ignored;        /* waits that said -ECANCELED since it was last not cancelled */
+        struct rs_reason reason;              /* of cancel_requested */
+        struct rs_local *locals;              /* its task-locals; shared with others */
+        uint32_t item, items;                 /* gather, race */
+        uint32_t ignored;                     /* waits that said -ECANCELED since it was last not cancelled */
+        _Alignas(16) struct rs_wait sleeping; /* not cleared at spawn either */
 };
 
 /* ---- the loop ---- */
@@ -458,7 +463,8 @@ void rs_run_ready(struct rs_loop *l); /* the loop gives the thread to tasks unti
 void rs_task_abort(const struct rs_task *t, const char *format, ...) RESHA_PRINTF(2, 3) __attribute__((noreturn, cold));
 
 void rs_slab_each(struct rs_loop *l, struct rs_node *slab, void (*fn)(struct rs_loop *l, struct rs_task *t, void *arg),
-                  void *arg);                                         /* alive ones */
+                  void *arg); /* alive ones */
+void rs_slabs_free(struct rs_loop *l);
 void *rs_task_entry(void);                                            /* the first function on every task's stack */
 struct rs_task *rs_circle_find(struct rs_loop *l, struct rs_task *t); /* the next of t in it; then by `link` */
 void rs_report_circles(struct rs_loop *l);

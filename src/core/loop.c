@@ -215,6 +215,6 @@ void rs_loop_done(struct rs_loop *l)
                 l->record_free = r->next;
                 resha_free(r);
         }
-        while (!leak && l->slabs.first)
-                resha_free(rs_list_pop(&l->slabs)); /* the node is first in its slab */
+        if (!leak)
+                rs_slabs_free(l);
 }

@@ -64,6 +64,17 @@ static bool run_on(struct rs_loop *l)
         return !l->simulated && rs_ticks() < l->poll_ticks;
 }
 
+/* While one task runs, the stack of the next is on its way into the cache, and so is the struct of the one after it:
+ * among many tasks that wake together, each step would otherwise wait for memory. */
+static inline void prefetch(const struct rs_task *t)
+{
+        if (!t)
+                return;
+        __builtin_prefetch(t->ready_next);
+        __builtin_prefetch(t->sp);
+        __builtin_prefetch((const char *)t->sp + 64);
+}
+
 /* The next to run, taken out of the queue; NULL: the loop's turn. */
 static inline struct rs_task *take_next(struct rs_loop *l)
 {
@@ -76,6 +87,7 @@ static inline struct rs_task *take_next(struct rs_loop *l)
                 t = l->ready_first;
         }
         l->ready_first = t->ready_next;
+        prefetch(t->ready_next);
         return t;
 }
 

@@ -17,22 +17,47 @@ enum { RS_SLAB_TASKS = 64, RS_COPY_MAX = 16 * 1024, RS_NAME_MAX = 48 };
 
 struct slab {
         struct rs_node node;
+        void *memory; /* as allocated: the slab is aligned in it */
         struct rs_task tasks[RS_SLAB_TASKS];
 };
 
 static bool slab_add(struct rs_loop *l)
 {
-        struct slab *s = resha_malloc(sizeof *s);
+        char *memory = resha_malloc(sizeof(struct slab) + _Alignof(struct slab));
 
-        if (!s)
+        if (!memory)
                 return false;
+        struct slab *s = (void *)(memory + _Alignof(struct slab) - (uintptr_t)memory % _Alignof(struct slab));
+        s->memory = memory;
         rs_list_push(&l->slabs, &s->node);
         for (size_t i = RS_SLAB_TASKS; i-- > 0;) {
                 s->tasks[i].fn = NULL;
+                s->tasks[i].sleep.seq = 0;
                 s->tasks[i].ready_next = l->task_free;
                 l->task_free = &s->tasks[i];
         }
         return true;
+}
+
+/* All but its sleep. Sixteen bytes at a time: an assignment of the struct becomes a loop of three times as many
+ * instructions, and this is a tenth of a spawn. */
+static inline void clear(struct rs_task *t)
+{
+        typedef uint64_t pair __attribute__((vector_size(16), may_alias));
+        enum { FROM = offsetof(struct rs_task, ready_next), TO = offsetof(struct rs_task, sleeping) };
+
+        _Static_assert(FROM % sizeof(pair) == 0 && TO % sizeof(pair) == 0, "odd words at the ends");
+#pragma GCC unroll 32
+        for (size_t i = FROM / sizeof(pair); i < TO / sizeof(pair); i++)
+                ((pair *)(void *)t)[i] = (pair){ 0 };
+}
+
+void rs_slabs_free(struct rs_loop *l)
+{
+        struct rs_node *n;
+
+        while ((n = rs_list_pop(&l->slabs)))
+                resha_free(RS_CONTAINER(n, struct slab, node)->memory);
 }
 
 struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg)
@@ -42,12 +67,13 @@ struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg)
         struct rs_task *t = l->task_free;
 
         l->task_free = t->ready_next;
-        *t = (struct rs_task){ .fn = fn,
-                               .arg = arg,
-                               .frame_low = UINTPTR_MAX,
-                               .mark = ++l->last_mark,
-                               .attention = RS_UNLIKELY(l->watch != NULL) ? RS_WATCHED : 0,
-                               .started = l->now };
+        clear(t);
+        t->fn = fn;
+        t->arg = arg;
+        t->frame_low = UINTPTR_MAX;
+        t->mark = ++l->last_mark;
+        t->attention = RS_UNLIKELY(l->watch != NULL) ? RS_WATCHED : 0;
+        t->started = l->now;
         l->tasks++;
         return t;
 }

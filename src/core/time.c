@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Time as tasks see it: now, sleep, ticker. A sleep lies on its task's stack: a timer and a wait. */
+/* Time as tasks see it: now, sleep, ticker. A sleep lies in the task, not on its stack: among many sleepers, each
+ * change of the heap would visit a dozen stacks, and miss the caches in each. */
 
 #include "core/core.h"
 #include "sys/sys.h"
-
-struct sleeper {
-        struct rs_wait wait;
-        struct rs_timer timer;
-};
 
 resha_instant resha_now(void)
 {
@@ -32,22 +28,24 @@ resha_duration resha_between(resha_instant from, resha_instant t)
 
 static void sleep_over(struct rs_timer *timer)
 {
-        rs_wake(&RS_CONTAINER(timer, struct sleeper, timer)->wait, 0);
+        rs_wake(&RS_CONTAINER(timer, struct rs_task, sleep)->sleeping, 0);
 }
 
 static void sleep_cancel(struct rs_wait *w)
 {
-        rs_timer_clear(rs_loop_current, &RS_CONTAINER(w, struct sleeper, wait)->timer);
+        rs_timer_clear(rs_loop_current, &w->task->sleep);
         rs_wake(w, -ECANCELED);
 }
 
 static int sleep_until(struct rs_loop *l, int64_t deadline)
 {
-        struct sleeper s = { .wait = { .cancel = sleep_cancel, .what = "sleep" }, .timer = { .fire = sleep_over } };
+        struct rs_task *t = l->current;
 
+        t->sleeping = (struct rs_wait){ .cancel = sleep_cancel, .what = "sleep" };
+        t->sleep.fire = sleep_over;
         if (deadline < INT64_MAX)
-                rs_timer_set(l, &s.timer, deadline);
-        return (int)rs_wait(l, &s.wait);
+                rs_timer_set(l, &t->sleep, deadline);
+        return (int)rs_wait(l, &t->sleeping);
 }
 
 int resha_sleep(resha_duration d)

@@ -43,9 +43,10 @@ func measure(n int, work func()) {
 }
 
 func main() {
-	questions := map[string]func(){"yield": yield, "spawn": spawn, "queue": queue, "timeout": timeout}
+	questions := map[string]func(){"yield": yield, "spawn": spawn, "queue": queue, "rendezvous": rendezvous,
+		"contended": contended, "timeout": timeout, "fire": fire}
 	if len(os.Args) < 2 || questions[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: core yield|spawn|queue|timeout [ARGUMENTS]")
+		fmt.Fprintln(os.Stderr, "usage: core yield|spawn|queue|rendezvous|contended|timeout|fire [ARGUMENTS]")
 		os.Exit(2)
 	}
 	questions[os.Args[1]]()

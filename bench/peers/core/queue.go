@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-func handOver(items int) {
-	channel := make(chan uint64, 1)
+func handOver(items, capacity int) {
+	channel := make(chan uint64, capacity)
 	go func() {
 		for i := 0; i < items; i++ {
 			channel <- uint64(i)
@@ -31,6 +31,12 @@ func handOver(items int) {
 
 func queue() {
 	items := argument(1, 10000000)
-	handOver(items / 10)
-	measure(items, func() { handOver(items) })
+	handOver(items/10, 1)
+	measure(items, func() { handOver(items, 1) })
+}
+
+func rendezvous() {
+	items := argument(1, 10000000)
+	handOver(items/10, 0)
+	measure(items, func() { handOver(items, 0) })
 }
