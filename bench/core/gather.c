@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include <resha/resha.h>
@@ -45,7 +44,7 @@ static int one_gather(const struct job *j, char *items, double *ret_us)
 static int program(void *arg)
 {
         const struct job *j = arg;
-        char *items = malloc(j->tasks);
+        char *items = resha_malloc(j->tasks);
         double cold, us, warm = 0;
 
         if (!items)
@@ -55,7 +54,7 @@ static int program(void *arg)
                 rc = one_gather(j, items, &us);
                 warm = i == 0 || us < warm ? us : warm;
         }
-        free(items);
+        resha_free(items);
         if (rc == 0)
                 printf("{\"tasks\": %" PRIu64 ", \"cold_us\": %.1f, \"warm_us\": %.1f}\n", j->tasks, cold, warm);
         return rc;

@@ -9,7 +9,6 @@
 #include <resha/resha.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "lib/bench.h"
