@@ -12,9 +12,11 @@ struct entry {
 
 static int by_rank(const void *a, const void *b)
 {
-        const struct entry *x = a, *y = b;
+        int x, y;
 
-        return (x->rank > y->rank) - (x->rank < y->rank);
+        memcpy(&x, a, sizeof x); /* items of odd sizes are not aligned */
+        memcpy(&y, b, sizeof y);
+        return (x > y) - (x < y);
 }
 
 static resha_queue *queue_of(size_t item_size, size_t capacity, enum resha_queue_order order)
@@ -99,8 +101,9 @@ static int puts_some(void *arg)
         struct end *e = arg;
 
         for (int i = 0; i < e->count; i++) {
-                int n = e->first + i, rc = resha_queue_put(e->q, &n);
-                note("p%d:%d", n, rc);
+                struct entry n = { e->first + i, 0 }; /* or its first int */
+                int rc = resha_queue_put(e->q, &n);
+                note("p%d:%d", n.rank, rc);
                 if (rc <= 0)
                         return rc;
         }
@@ -112,8 +115,9 @@ static int gets_some(void *arg)
         struct end *e = arg;
 
         for (int i = 0; i < e->count; i++) {
-                int n = 0, rc = resha_queue_get(e->q, &n);
-                note("g%d:%d", n, rc);
+                struct entry n = { 0 };
+                int rc = resha_queue_get(e->q, &n);
+                note("g%d:%d", n.rank, rc);
                 if (rc <= 0)
                         return rc;
         }
