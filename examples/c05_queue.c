@@ -30,26 +30,36 @@ static int produce(void *arg)
         for (int i = 1; i <= EACH; i++) {
                 int job = me->number * 10 + i;
                 int rc = resha_queue_put(me->work->queue, &job); /* waits while two are inside */
-                if (rc < 0)
-                        return rc;
+                if (rc <= 0)
+                        return rc; /* 0: shut down */
                 printf("%.1f s: %d put\n", seconds(me->work), job);
         }
         return 0;
 }
 
+static int process(const struct worker *me, int job)
+{
+        struct work *w = me->work;
+        int rc = resha_sleep(RESHA_MS(me->number == 1 ? 1000 : 1700));
+
+        if (rc >= 0)
+                w->done[w->count++] = job;
+        resha_queue_task_done(w->queue); /* also when cancelled: it is not worked on any more */
+        return rc;
+}
+
 static int consume(void *arg)
 {
         const struct worker *me = arg;
-        struct work *w = me->work;
         int job, rc;
 
-        while ((rc = resha_queue_get(w->queue, &job)) == 1) { /* 0: shut down, and nothing is left */
-                rc = resha_sleep(RESHA_MS(me->number == 1 ? 1000 : 1700));
+        while ((rc = resha_queue_get(me->work->queue, &job)) == 1) { /* 0: shut down, and nothing is left */
+                rc = process(me, job);
                 if (rc < 0)
-                        return rc;
-                w->done[w->count++] = job;
-                resha_queue_task_done(w->queue);
+                        break;
         }
+        if (rc < 0)
+                resha_queue_shutdown_now(me->work->queue); /* nobody waits for a consumer that is gone */
         return rc;
 }
 

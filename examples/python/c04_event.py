@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""C4: an event. Two tasks wait for it, a third sets it; who comes later does not wait at all."""
+"""C4: an event. Two tasks wait for it until it is set; who comes later does not wait at all."""
 import asyncio
 import time
 
@@ -24,7 +24,7 @@ async def main():
     async with asyncio.TaskGroup() as group:
         group.create_task(wait_at(gate, "first", start))
         group.create_task(wait_at(gate, "second", start))
-        group.create_task(open_gate(gate, start))
+        await open_gate(gate, start)
 
 
 asyncio.run(main())

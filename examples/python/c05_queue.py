@@ -14,9 +14,11 @@ async def produce(queue, producer, start):
 async def consume(queue, seconds, done):
     while True:
         job = await queue.get()
-        await asyncio.sleep(seconds)
-        done.append(job)
-        queue.task_done()
+        try:
+            await asyncio.sleep(seconds)
+            done.append(job)
+        finally:
+            queue.task_done()
 
 
 async def main():

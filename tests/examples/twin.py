@@ -50,7 +50,7 @@ def expected(text, lines):
     return lines
 
 
-@functools.cache
+@functools.lru_cache(None)
 def has(python, modules):
     code = f"import sys; assert sys.version_info >= {OLDEST}; import asyncio, {', '.join(modules)}"
     return not subprocess.run([python, "-c", code], capture_output=True, check=False).returncode
