@@ -61,12 +61,17 @@ typedef struct resha_run_opts {
         resha_report_fn *report; /* [NULL: reports are dropped, but counted] */
         void *report_arg;
         struct resha_error *ret_error; /* the error record of fn, code 0 if it succeeded [NULL]; written always */
-        uint64_t _reserved[8];
+        /* whether Ctrl-C has cancelled the main task, whatever became of it [NULL]; written always */
+        bool *ret_interrupted;
+        uint64_t _reserved[7];
 } resha_run_opts;
 
 /* Runs fn(arg) as the main task of a new loop on this thread, until it and all it started have ended. Prints nothing.
  * Result: fn's; -ECANCELED after Ctrl-C that fn passed on; -EBUSY inside a running loop; -EINVAL for options; -ENOMEM;
  * -EDEADLK if all tasks wait and nothing can wake them. [any-thread]
+ *
+ * A process that is forked inside a run, and does not exec, is outside of it: calls of tasks give -EPERM there, and it
+ * may have a run of its own. It must end by _exit() or exec(); where it returns from a task it aborts.
  *
  * SIGPIPE is ignored while it runs. If the grace passes and a task or thread job still does not end, it is reported as
  * stuck, its memory is leaked on purpose, and the call returns all the same: what such a task borrows must then not be

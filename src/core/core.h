@@ -439,6 +439,11 @@ static inline int64_t rs_time_add(int64_t a, int64_t b)
 int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backend *backend);
 int rs_loop_run(struct rs_loop *l, resha_fn *fn, void *arg); /* fn's result */
 void rs_loop_done(struct rs_loop *l);
+
+/* In a forked child, on its only thread, which is outside of every loop from now on. A task that it still runs must not
+ * return: that would be into the parent's loop, and aborts. */
+void rs_loop_forked(void);
+
 void rs_task_cancel(struct rs_loop *l, struct rs_task *t, enum rs_cause cause, const char *site);
 
 /* For those who wait by something else than resha_task_wait(): 0 if the task has ended, -EAGAIN if not, -EINVAL,

@@ -199,7 +199,7 @@ static __attribute__((noinline)) void leave_open(struct rs_group *g)
         struct rs_loop *l = rs_loop_current;
 
         if (!l || l->current != g->scope.task)
-                rs_task_abort(g->scope.task, "its group is left on another task");
+                rs_task_abort(g->scope.task, "its group is left on another task, or in a forked child");
         struct rs_task *t = l->current;
         if (g->running && !g->scope.requested)
                 rs_scope_request(l, &g->scope, RS_CAUSE_LEFT, NULL);

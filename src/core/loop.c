@@ -130,10 +130,24 @@ static int cleanups(void *arg)
         return 0;
 }
 
+/* Stands around whatever runs in a forked child; see rs_task_end(). */
+static struct rs_scope forked_around = { .is_group = true };
+
+void rs_loop_forked(void)
+{
+        struct rs_task *t = rs_loop_current ? rs_loop_current->current : NULL;
+
+        rs_loop_current = NULL;
+        if (t)
+                t->scope = t->outermost = &forked_around;
+}
+
 static int main_task(void *arg)
 {
         struct main_call *m = arg;
         int rc = m->fn(m->arg);
+        if (rs_loop_current != m->loop)
+                rs_frame_abort(m->loop);
         int ended = resha_shielded(RESHA_FOREVER, cleanups, m->loop);
 
         return rc < 0 ? rc : ended < 0 ? ended : rc;

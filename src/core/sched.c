@@ -282,6 +282,9 @@ void rs_task_abort(const struct rs_task *t, const char *format, ...)
 
 void rs_frame_abort(struct rs_loop *l)
 {
+        if (rs_loop_current != l)
+                rs_task_abort(l->current,
+                              "a forked child returns into its parent's loop: end it with _exit() or exec()");
         rs_task_abort(
                 l->current,
                 "a function returned with its scope or group still open; declare it with RESHA_SCOPE or RESHA_GROUP");

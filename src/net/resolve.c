@@ -25,6 +25,7 @@
 
 #include "base/addr.h"
 #include "core/core.h"
+#include "net/resolve.h"
 #include "os/delay.h"
 #include "sys/sys.h"
 #include "sys/workers.h"
@@ -273,6 +274,14 @@ static int become_customer(struct rs_loop *l)
         customers++;
         rs_unlock(&lock);
         return 0;
+}
+
+void rs_resolve_forked(void)
+{
+        lock = (struct rs_lock)RS_LOCK_INIT;
+        crew = (struct rs_workers)RS_WORKERS_INIT(THREADS_MAX, "resha-names");
+        lookups = (struct rs_list){ 0 };
+        customers = 0;
 }
 
 /* ---- answers ---- */

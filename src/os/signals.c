@@ -9,7 +9,8 @@
  *  1. A loop's subscriber lives from its first wish to the end of its run. The handler walks the list without a lock,
  *     on any thread: who takes a subscriber out waits until no handler is running before it frees it.
  *  2. A signal has our handler exactly while some loop wants it; `before` is what it had.
- *  3. In a child process that was forked without exec, it does as the default does: the loop is the parent's. */
+ *  3. A child process that was forked without exec starts without subscribers and with the former dispositions. One
+ *     that came into being in another way has the handler still: there it does as the default does. */
 
 #include "os/signals.h"
 
@@ -204,11 +205,6 @@ int rs_signals_sigint_install(struct rs_loop *l, void (*fn)(struct rs_loop *l))
         return rc;
 }
 
-bool rs_signals_interrupted(void)
-{
-        return atomic_load(&dispatcher.interrupted);
-}
-
 static void unlink_subscriber(struct subscriber *s)
 {
         _Atomic(struct subscriber *) *link = &dispatcher.first;
@@ -237,6 +233,22 @@ void rs_signals_end(struct rs_loop *l)
         l->on_wake = NULL;
         rs_inbox_unref(s->inbox);
         resha_free(s);
+}
+
+/* Another thread of the parent may have held the lock, or been in the handler; here there is none. The subscribers stay
+ * behind as the parent's loops do. */
+void rs_signals_forked(void)
+{
+        dispatcher.lock = (struct rs_lock)RS_LOCK_INIT;
+        atomic_store(&dispatcher.first, NULL);
+        atomic_store(&dispatcher.handling, 0);
+        atomic_store(&dispatcher.ctrl_c, false);
+        dispatcher.ctrl_c_users = 0;
+        for (int sig = 1; sig <= SIGNALS; sig++) {
+                if (dispatcher.users[sig])
+                        rs_sys_signal_put(sig, &dispatcher.before[sig]);
+                dispatcher.users[sig] = 0;
+        }
 }
 
 /* ---- waiting ---- */

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "core/core.h"
 #include "inspect/timeline.h"
+#include "net/resolve.h"
 #include "os/overflow.h"
 #include "os/signals.h"
 #include "sys/symbol.h"
@@ -63,6 +64,8 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
 
 static void interrupted(struct rs_loop *l)
 {
+        if (l->opts.ret_interrupted)
+                *l->opts.ret_interrupted = true;
         rs_loop_start_grace(l);
         if (!l->finished)
                 rs_task_cancel(l, l->main_task, RS_CAUSE_INTERRUPT, NULL);
@@ -78,7 +81,31 @@ static struct {
         struct rs_lock lock;
         unsigned runs;
         struct sigaction before;
+        bool watches_forks;
 } sigpipe = { .lock = RS_LOCK_INIT };
+
+/* In the child. What the process has beside its loops begins anew; the loops are the parent's, with their descriptors
+ * and threads. */
+static void forked(void)
+{
+        sigpipe.lock = (struct rs_lock)RS_LOCK_INIT;
+        if (sigpipe.runs)
+                rs_sys_signal_put(SIGPIPE, &sigpipe.before);
+        sigpipe.runs = 0;
+        rs_signals_forked();
+        rs_resolve_forked();
+        rs_loop_forked();
+}
+
+/* Once for the process; without it nothing is run, rather than that a child gets in the way of its parent. */
+static int watch_forks(void)
+{
+        rs_lock(&sigpipe.lock);
+        int rc = sigpipe.watches_forks ? 0 : rs_thread_at_fork(forked);
+        sigpipe.watches_forks = rc == 0;
+        rs_unlock(&sigpipe.lock);
+        return rc;
+}
 
 static bool sigpipe_ignore(void)
 {
@@ -125,14 +152,18 @@ int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
         struct rs_backend *backend;
         resha_run_opts o;
         struct rs_loop *l;
-        bool shuffle;
+        bool shuffle = false;
 
         if (opts && opts->ret_error)
                 *opts->ret_error = (resha_error){ 0 };
+        if (opts && opts->ret_interrupted)
+                *opts->ret_interrupted = false;
         if (rs_loop_current)
                 return resha_fail_at(-EBUSY, NULL,
                                      "a loop runs on this thread already: call the function, or spawn it in a group");
         int rc = options(opts, &o);
+        if (rc == 0)
+                rc = watch_forks();
         if (rc == 0)
                 rc = backend_open(o.backend, &backend, &shuffle);
         if (rc < 0)
@@ -213,13 +244,17 @@ static void print_failure(int rc, const resha_error *e)
 int resha_main(resha_fn *fn, void *arg)
 {
         resha_error error;
+        bool ctrl_c;
         int rc = resha_run(fn, arg,
-                           &(resha_run_opts){ .overflow_report = true, .report = print_report, .ret_error = &error });
+                           &(resha_run_opts){ .overflow_report = true,
+                                              .report = print_report,
+                                              .ret_error = &error,
+                                              .ret_interrupted = &ctrl_c });
 
         fflush(stdout);
         if (rc >= 0)
                 return 0;
-        if (rc == -ECANCELED && (error.code == 0 || error.code == -ECANCELED) && rs_signals_interrupted())
+        if (rc == -ECANCELED && (error.code == 0 || error.code == -ECANCELED) && ctrl_c)
                 return 130;
         print_failure(rc, &error);
         return 1;

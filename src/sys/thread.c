@@ -80,6 +80,11 @@ struct rs_thread rs_thread_self(void)
         return (struct rs_thread){ pthread_self() };
 }
 
+int rs_thread_at_fork(void (*child)(void))
+{
+        return -pthread_atfork(NULL, NULL, child);
+}
+
 void rs_thread_stack(const void **ret_bottom, size_t *ret_size)
 {
         pthread_attr_t attr;

@@ -50,7 +50,7 @@ TEST(run_refuses_bad_options)
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
                 ASSERT_EQ(resha_run(gives, &(int){ 1 }, &(resha_run_opts){ .backend = names[i] }), -EINVAL);
         resha_run_opts o = { .backend = "sim" };
-        o._reserved[7] = 1;
+        o._reserved[6] = 1;
         ASSERT_EQ(resha_run(gives, &(int){ 1 }, &o), -EINVAL);
         ASSERT_EQ(test_run_opts(gives, &(int){ 1 }, &(resha_run_opts){ .threads = 100000 }), -EINVAL);
 }
@@ -93,6 +93,9 @@ static int runs_inside(__attribute__((unused)) void *arg)
         return resha_sleep(MS(1));
 }
 
+/* semantics 306 same
+ * asyncio: run() inside a running loop raises.
+ * resha: resha_run() there gives -EBUSY, and the loop goes on. */
 TEST(semantics_306_run_inside_a_running_loop)
 {
         RUN(runs_inside, NULL);
@@ -179,7 +182,7 @@ TEST(run_ignores_sigpipe_and_restores_it)
         ASSERT_TRUE(now.sa_handler == SIG_DFL);
 
         ASSERT_EQ(sigaction(SIGPIPE, &mine, NULL), 0);
-        ASSERT_EQ(test_run_opts(sigpipe_is, &(int){ -EIO }, NULL), -EIO); /* semantics 302: after a failure too */
+        ASSERT_EQ(test_run_opts(sigpipe_is, &(int){ -EIO }, NULL), -EIO); /* after a failure too */
         ASSERT_EQ(sigaction(SIGPIPE, NULL, &now), 0);
         ASSERT_TRUE(now.sa_handler == on_sigpipe);
 }
@@ -241,12 +244,97 @@ static int leaves_children_in_early_return(void *arg)
         return 3;
 }
 
+/* semantics 301 same
+ * asyncio: at its end run() cancels the tasks that are left and waits for them, then closes generators, joins the
+ * threads and closes the loop.
+ * resha: groups have cancelled and joined their tasks when the main task returns; then pools and look-ups are ended,
+ * the loop is closed, and the signals are as before. */
 TEST(semantics_301_run_ends_after_all_tasks_have)
 {
         struct job j = JOB("a", 1000, .clean = 2);
 
         ASSERT_EQ(test_run_opts(leaves_children_in_early_return, &j, NULL), 3);
         ASSERT_STR(notes(), "a+ a!");
+}
+
+static int fails_and_leaves_children(void *arg)
+{
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, job, arg);
+        ASSERT_OK(resha_yield());
+        return resha_fail(-ENOENT, "the main task failed");
+}
+
+/* semantics 302 same
+ * asyncio: when main raises, the same is cleaned up first.
+ * resha: a main task that returns a failure with its group open: the children are cancelled, clean up and are joined,
+ * and the failure is the result of the run. */
+TEST(semantics_302_failed_main_task_is_cleaned_up_after_first)
+{
+        struct job j = JOB("a", 1000, .clean = 2);
+        resha_error e;
+
+        ASSERT_EQ(test_run_opts(fails_and_leaves_children, &j, &(resha_run_opts){ .ret_error = &e }), -ENOENT);
+        ASSERT_STR(notes(), "a+ a!");
+        ASSERT_STR(e.text, "the main task failed");
+}
+
+static int fails_in_its_cleanup(__attribute__((unused)) void *arg)
+{
+        int rc = resha_sleep(RESHA_S(1000));
+
+        return rc == -ECANCELED ? resha_fail(-EIO, "could not save") : rc;
+}
+
+static int leaves_a_failing_cleanup(__attribute__((unused)) void *arg)
+{
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, fails_in_its_cleanup, NULL);
+        ASSERT_OK(resha_yield());
+        return 3;
+}
+
+/* semantics 303 same
+ * asyncio: a task that is left over and fails while it cleans up is told to the exception handler.
+ * resha: to the report sink, as an error that was lost: the block that owned the task was left with success. */
+TEST(semantics_303_failure_of_a_left_over_task_is_reported)
+{
+        ASSERT_EQ(test_run_opts(leaves_a_failing_cleanup, NULL, &(resha_run_opts){ .report = note_report }), 3);
+        const char *n = notes();
+        ASSERT_HAS(n, "report 1 -5 ");
+        ASSERT_HAS(n, "could not save");
+}
+
+RESHA_LOCAL(visits, int, 0);
+
+static int visit(__attribute__((unused)) void *arg)
+{
+        int n = *(const int *)resha_local_get(&visits) + 1;
+
+        ASSERT_OK(resha_local_set(&visits, &n));
+        note("%d", n);
+        return resha_yield();
+}
+
+static int visits_twice(void *arg)
+{
+        int rc = visit(arg);
+
+        return rc < 0 ? rc : visit(arg);
+}
+
+/* semantics 312 better
+ * asyncio: a Runner runs one main after the other and keeps the context between them; once closed it raises.
+ * resha: there is no Runner: the main task calls one function after the other, and its task-locals stay. Each
+ * resha_run() starts anew, as often as one likes, and nothing of the former is left. */
+TEST(semantics_312_runs_start_anew_and_calls_in_a_run_do_not)
+{
+        for (int i = 0; i < 3; i++) {
+                ASSERT_OK(test_run_opts(visits_twice, NULL, NULL));
+                ASSERT_STR(notes(), "1 2");
+        }
 }
 
 static int large_locals(__attribute__((unused)) void *arg)
