@@ -73,6 +73,52 @@ RESHA_API RESHA_MUST int resha_race_calls_at(const char *site, const resha_call 
 /* resha_race_calls(calls, n, opts, ret_winner) */
 #define resha_race_calls(...) resha_race_calls_at(RESHA_SITE, __VA_ARGS__)
 
+/* The results of many tasks, one at a time, in the order in which they end: to work on each while the others run, or to
+ * stop when enough is known. It owns the tasks: they have ended when its block is left, on every way out.
+ *
+ *     RESHA_COMPLETIONS(c);
+ *     resha_completions_begin(&c, fetch, pages, n, sizeof pages[0], &(resha_completions_opts){ .limit = 8 });
+ *     size_t i;
+ *     int status, rc;
+ *     while ((rc = resha_completions_next(&c, &i, &status)) > 0)
+ *             if (status >= 0 && (rc = store(&pages[i])) < 0)
+ *                     break;                          // the rest is cancelled and joined
+ *     return resha_completions_end(&c, rc); */
+typedef struct resha_completions {
+        uint64_t _[48]; /* private; all zero before begin */
+} resha_completions;
+
+/* Declares one that ends, at the latest, when its block is left. */
+#define RESHA_COMPLETIONS(c) resha_completions c __attribute__((cleanup(resha_completions_leave))) = { { 0 } }
+
+typedef struct resha_completions_opts {
+        unsigned limit; /* at most this many at once; one that ends starts the next [0: all] */
+        uint64_t _reserved[4];
+} resha_completions_opts;
+
+/* Starts fn(&items[i]) for all n items of `size` bytes as tasks, in order. What it cannot do is told by next and end.
+ * [task] never suspends */
+RESHA_API void resha_completions_begin_at(resha_completions *c, resha_fn *fn, void *items, size_t n, size_t size,
+                                          const resha_completions_opts *opts, const char *name, const char *site);
+/* resha_completions_begin(c, fn, items, n, size, opts) */
+#define resha_completions_begin(c, fn, items, n, ...) \
+        resha_completions_begin_at((c), (fn), (items), (n), __VA_ARGS__, #fn, RESHA_SITE)
+
+/* Waits for the next one that has ended. 1: its index and its result (each may be NULL), with the record of a failure
+ * for resha_error_of(); a failure cancels nobody. 0: all have come. -ECANCELED: nothing was taken, it may be called
+ * again where that is not cancelled (as after a timeout around it). -EINVAL, -ENOMEM of begin; -EPERM in another task
+ * than the one that began. [task] cancellation point */
+RESHA_API RESHA_MUST int resha_completions_next(resha_completions *c, size_t *ret_index, int *ret_status);
+
+/* Cancels and joins those that still run. Result: rc, except 0 for -ECANCELED that nothing outside has caused, and
+ * errors of begin. Failures that nobody took are reported as lost (run.h), unless the result is negative. [task] not a
+ * cancellation point: waits for the tasks whatever is cancelled */
+RESHA_API RESHA_MUST int resha_completions_end(resha_completions *c, int rc);
+
+/* The clean-up of RESHA_COMPLETIONS: nothing after end or before begin. [task] not a cancellation point: waits for the
+ * tasks */
+RESHA_API void resha_completions_leave(resha_completions *c);
+
 typedef struct resha_retry_opts {
         unsigned attempts;      /* most attempts, the first included [3] */
         resha_duration base;    /* back-off before attempt k + 1: a random time in 0..min(max, base * 2^(k-1)) [1 s] */

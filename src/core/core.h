@@ -142,6 +142,7 @@ struct rs_group {
         void *child_done_arg;
         int failure_code;
         bool keep_going, background;
+        bool collected; /* the failures of children are child_done's alone */
 };
 
 static inline struct rs_scope *rs_scope_of(resha_scope *s)

@@ -96,7 +96,7 @@ static __attribute__((noinline)) void child_failed(struct rs_loop *l, struct rs_
                 rs_error_describe(l, t, rc, &e);
         if (cancelled)
                 g->cancelled++;
-        else
+        else if (!g->collected)
                 rs_group_fail(l, g, rc, &e, RS_CAUSE_FAILURE);
         if (g->child_done)
                 g->child_done(g, t, rc, &e);

@@ -12,6 +12,8 @@
 #if UINTPTR_MAX == UINT64_MAX
 SIZE(resha_addr, 136);
 SIZE(resha_barrier, 48);
+SIZE(resha_completions, 384);
+SIZE(resha_completions_opts, 40);
 SIZE(resha_condition, 32);
 SIZE(resha_call, 24);
 SIZE(resha_case, 96);
