@@ -5,20 +5,47 @@
 /* A barrier: tasks of one loop wait there for one another, and go on together once all have come. It can be used again
  * at once, round after round.
  *
- *     static int worker(void *arg)
+ *     #include <stdio.h>
+ *     #include <resha/resha.h>
+ *
+ *     struct walk { resha_barrier barrier; };
+ *
+ *     static int walker(void *arg)
  *     {
- *             struct plan *p = arg;
- *             for (int round = 0; round < 10; round++) {
- *                     int rc = step(p, round);
- *                     if (rc < 0)
- *                             resha_barrier_abort(&p->barrier);  // or the others would wait for ever
+ *             struct walk *w = arg;
+ *
+ *             for (int day = 1; day <= 2; day++) {
+ *                     int rc = resha_sleep(RESHA_S(3600)); // where it may be cancelled, or fail
  *                     if (rc >= 0)
- *                             rc = resha_barrier_wait(&p->barrier);
- *                     if (rc < 0)
+ *                             rc = resha_barrier_wait(&w->barrier);
+ *                     if (rc < 0) {
+ *                             resha_barrier_abort(&w->barrier); // or the others would wait for ever
  *                             return rc;
+ *                     }
+ *                     if (rc == 0) // one of them, whichever
+ *                             printf("day %d: all are here\n", day);
  *             }
  *             return 0;
- *     } */
+ *     }
+ *
+ *     static int program(void *arg)
+ *     {
+ *             struct walk w;
+ *             int rc = resha_barrier_init(&w.barrier, 3);
+ *             RESHA_GROUP(g);
+ *
+ *             (void)arg;
+ *             resha_group_begin(&g, NULL);
+ *             for (int i = 0; i < 3; i++)
+ *                     resha_spawn(&g, walker, &w);
+ *             return resha_group_end(&g, rc);
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *             return resha_main(program, NULL);
+ *     }
+ */
 
 #include <resha/base.h>
 

@@ -4,18 +4,53 @@
 
 /* A condition variable: tasks of one loop wait until what a mutex guards has changed.
  *
- *     static bool has_room(void *arg) { return ((struct store *)arg)->used < 10; }
+ *     #include <stdio.h>
+ *     #include <resha/resha.h>
  *
- *     rc = resha_mutex_lock(&store->mutex);
- *     if (rc < 0)
+ *     struct store { resha_mutex mutex; resha_condition filled; int goods; };
+ *
+ *     static bool has_goods(void *arg)
+ *     {
+ *             return ((struct store *)arg)->goods > 0;
+ *     }
+ *
+ *     static int buy(void *arg)
+ *     {
+ *             struct store *s = arg;
+ *             int rc = resha_mutex_lock(&s->mutex);
+ *
+ *             if (rc < 0)
+ *                     return rc;
+ *             rc = resha_condition_wait_for(&s->filled, has_goods, s); // the mutex is free meanwhile
+ *             if (rc >= 0)
+ *                     printf("bought one, %d left\n", --s->goods);
+ *             resha_mutex_unlock(&s->mutex);                           // it is held, whatever rc is
  *             return rc;
- *     rc = resha_condition_wait_for(&store->changed, has_room, store);  // the mutex is free meanwhile
- *     if (rc >= 0)
- *             store->used++;
- *     resha_mutex_unlock(&store->mutex);                                // it is held, whatever rc is
- *     return rc;
+ *     }
  *
- * and whoever changes it, with the mutex held: `store->used--; resha_condition_notify(&store->changed, 1);`.
+ *     static int program(void *arg)
+ *     {
+ *             struct store s = { .goods = 0 };
+ *             RESHA_GROUP(g);
+ *
+ *             (void)arg;
+ *             resha_condition_init(&s.filled, &s.mutex);
+ *             resha_group_begin(&g, NULL);
+ *             resha_spawn(&g, buy, &s);
+ *             resha_spawn(&g, buy, &s);
+ *             int rc = resha_sleep(RESHA_MS(10));
+ *             if (rc >= 0 && (rc = resha_mutex_lock(&s.mutex)) >= 0) {
+ *                     s.goods += 2;
+ *                     resha_condition_notify(&s.filled, 2);
+ *                     resha_mutex_unlock(&s.mutex);
+ *             }
+ *             return resha_group_end(&g, rc);
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *             return resha_main(program, NULL);
+ *     }
  *
  * A notified waiter goes directly to the end of the mutex's line, and its task runs when it has the lock: nobody is
  * woken to wait again. First come, first served. A wait that was notified has been done, so a cancel that comes after

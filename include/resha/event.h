@@ -2,7 +2,40 @@
 #ifndef RESHA_EVENT_H
 #define RESHA_EVENT_H
 
-/* A flag that tasks of one loop wait for. */
+/* A flag that tasks of one loop wait for.
+ *
+ *     #include <stdio.h>
+ *     #include <resha/resha.h>
+ *
+ *     static resha_event ready;
+ *
+ *     static int serve(void *name)
+ *     {
+ *             int rc = resha_event_wait(&ready);
+ *
+ *             if (rc >= 0)
+ *                     printf("%s\n", (const char *)name);
+ *             return rc;
+ *     }
+ *
+ *     static int program(void *arg)
+ *     {
+ *             RESHA_GROUP(g);
+ *
+ *             (void)arg;
+ *             resha_group_begin(&g, NULL);
+ *             resha_spawn(&g, serve, "first");
+ *             resha_spawn(&g, serve, "second");
+ *             int rc = resha_sleep(RESHA_MS(10)); // what both need is made ready
+ *             resha_event_set(&ready);
+ *             return resha_group_end(&g, rc);
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *             return resha_main(program, NULL);
+ *     }
+ */
 
 #include <resha/base.h>
 

@@ -5,15 +5,40 @@
 /* A rate limiter: at most `count` starts in any window of `per`, first come first served. Not the same as a semaphore,
  * which limits how many run at once.
  *
- *     resha_limiter limiter;
- *     const resha_rate rates[] = { { .count = 10, .per = RESHA_S(1), .burst = 3 },
- *                                  { .count = 200, .per = RESHA_S(60) } };
+ *     #include <stdio.h>
+ *     #include <resha/resha.h>
  *
- *     int rc = resha_limiter_init_rates(&limiter, rates, 2);
- *     ...
- *     rc = resha_limiter_acquire(&limiter);   // in each task, before each request
- *     if (rc < 0)
+ *     static resha_limiter limiter;
+ *
+ *     static int request(void *arg)
+ *     {
+ *             int rc = resha_limiter_acquire(&limiter); // in each task, before each request
+ *
+ *             (void)arg;
  *             return rc;
+ *     }
+ *
+ *     static int program(void *arg)
+ *     {
+ *             const resha_rate rates[] = { { .count = 10, .per = RESHA_S(1), .burst = 3 },
+ *                                          { .count = 20, .per = RESHA_S(60), .burst = 20 } };
+ *             int rc = resha_limiter_init_rates(&limiter, rates, 2);
+ *             resha_instant start = resha_now();
+ *             RESHA_GROUP(g);
+ *
+ *             (void)arg;
+ *             resha_group_begin(&g, NULL);
+ *             for (int i = 0; i < 21; i++)
+ *                     resha_spawn(&g, request, NULL);
+ *             rc = resha_group_end(&g, rc);
+ *             printf("%d s\n", (int)(resha_between(start, resha_now()).ns / 1000000000));
+ *             return rc;
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *             return resha_main(program, NULL);
+ *     }
  *
  * What is guaranteed. A start is a call that returns 0, at the time of the loop's clock at which it returns. For each
  * rate, and for every window of length `per`, wherever it begins (its end not being in it): no more than `count` starts

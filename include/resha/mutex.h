@@ -3,7 +3,48 @@
 #define RESHA_MUTEX_H
 
 /* A lock between tasks of one loop, held across waits. First come, first served: unlock hands it to the first waiter,
- * nobody overtakes. */
+ * nobody overtakes. The task that locked it is its owner, and nobody else unlocks it.
+ *
+ *     #include <stdio.h>
+ *     #include <resha/resha.h>
+ *
+ *     struct account { resha_mutex mutex; int balance; };
+ *
+ *     static int pay_in(void *arg)
+ *     {
+ *             struct account *a = arg;
+ *             int rc = resha_mutex_lock(&a->mutex);
+ *
+ *             if (rc < 0)
+ *                     return rc;              // cancelled: it is not ours
+ *             int seen = a->balance;
+ *             rc = resha_sleep(RESHA_MS(10)); // others run, and wait for the lock
+ *             if (rc >= 0)
+ *                     a->balance = seen + 5;
+ *             resha_mutex_unlock(&a->mutex);
+ *             return rc;
+ *     }
+ *
+ *     static int program(void *arg)
+ *     {
+ *             struct account a = { .balance = 0 };
+ *             RESHA_GROUP(g);
+ *
+ *             (void)arg;
+ *             resha_group_begin(&g, NULL);
+ *             for (int i = 0; i < 3; i++)
+ *                     resha_spawn(&g, pay_in, &a);
+ *             int rc = resha_group_end(&g, 0);
+ *             printf("%d\n", a.balance);
+ *             return rc;
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *             return resha_main(program, NULL);
+ *     }
+ *
+ * A waiter that was given the lock has it, even if it is cancelled before it runs: it unlocks as always. */
 
 #include <resha/base.h>
 

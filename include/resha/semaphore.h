@@ -2,7 +2,49 @@
 #ifndef RESHA_SEMAPHORE_H
 #define RESHA_SEMAPHORE_H
 
-/* Permits shared by tasks of one loop. First come, first served: a release hands its permit to the first waiter. */
+/* Permits shared by tasks of one loop. First come, first served: a release hands its permit to the first waiter, who
+ * has it even if it is cancelled before it runs.
+ *
+ *     #include <stdio.h>
+ *     #include <resha/resha.h>
+ *
+ *     struct pool { resha_semaphore places; int inside, most; };
+ *
+ *     static int swim(void *arg)
+ *     {
+ *             struct pool *p = arg;
+ *             int rc = resha_semaphore_acquire(&p->places);
+ *
+ *             if (rc < 0)
+ *                     return rc;
+ *             if (++p->inside > p->most)
+ *                     p->most = p->inside;
+ *             rc = resha_sleep(RESHA_MS(10));
+ *             p->inside--;
+ *             resha_semaphore_release(&p->places);
+ *             return rc;
+ *     }
+ *
+ *     static int program(void *arg)
+ *     {
+ *             struct pool p = { .most = 0 };
+ *             RESHA_GROUP(g);
+ *
+ *             (void)arg;
+ *             resha_semaphore_init(&p.places, 3);
+ *             resha_group_begin(&g, NULL);
+ *             for (int i = 0; i < 10; i++)
+ *                     resha_spawn(&g, swim, &p);
+ *             int rc = resha_group_end(&g, 0);
+ *             printf("never more than %d\n", p.most);
+ *             return rc;
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *             return resha_main(program, NULL);
+ *     }
+ */
 
 #include <resha/base.h>
 
