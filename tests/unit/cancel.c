@@ -45,6 +45,10 @@ TASK(cancel_before_the_first_run_lets_it_run_to_its_first_wait)
         return 0;
 }
 
+/* semantics 52 better
+ * asyncio: right after cancel() done() and cancelled() are still false, and a count of requests has risen.
+ * resha: cancel never waits: the task has not ended when the call returns. There is no count: a task or scope is
+ * cancelled or not. */
 TASK(semantics_52_cancel_does_not_wait)
 {
         struct job j = JOB("a", 1000);
@@ -61,6 +65,10 @@ TASK(semantics_52_cancel_does_not_wait)
         return 0;
 }
 
+/* semantics 51 same
+ * asyncio: cancel() of a task that is done does nothing; otherwise it reports True, even if the task will ignore it.
+ * resha: resha_task_cancel() of an ended task is nothing and its status stays; the call has no result,
+ * resha_task_done() tells. */
 TASK(semantics_51_cancel_of_an_ended_task_is_nothing)
 {
         struct job j = JOB("a", 0, .result = 9);
@@ -89,6 +97,9 @@ static int cancels_itself(void *arg)
         return rc < 0 ? rc : 5;
 }
 
+/* semantics 56 same
+ * asyncio: a task that cancels itself runs on to its next suspension, which raises.
+ * resha: it runs on to its next wait, which fails. */
 TASK(semantics_56_self_cancel_runs_on_to_the_next_wait)
 {
         struct job j = JOB("self", 10);
@@ -103,6 +114,9 @@ TASK(semantics_56_self_cancel_runs_on_to_the_next_wait)
         return resha_group_end(&g, 0);
 }
 
+/* semantics 57 better
+ * asyncio: if it returns without suspending, it ends cancelled and its value is lost.
+ * resha: a task that has its result gives it: nobody waits, so nothing was cancelled. */
 TASK(semantics_57_cancelled_task_that_does_not_wait_keeps_its_value)
 {
         struct job j = JOB("self", -1);
@@ -126,6 +140,9 @@ static int stubborn(__attribute__((unused)) void *arg)
         return 8;
 }
 
+/* semantics 62 better
+ * asyncio: a task that catches its CancelledError and goes on is not bothered again: one request, one exception.
+ * resha: cancellation is a level: every wait fails as long as the task is cancelled, after yielding once. */
 TASK(semantics_62_cancel_is_level_triggered)
 {
         ASSERT_EQ(status_when_cancelled(0, stubborn, NULL), 8); /* semantics 63: it ended normally, with its value */
@@ -133,6 +150,9 @@ TASK(semantics_62_cancel_is_level_triggered)
         return 0;
 }
 
+/* semantics 60 better
+ * asyncio: two cancels before delivery arrive as one CancelledError, and count as two.
+ * resha: cancelling twice is cancelling once, in every respect. */
 TASK(semantics_60_cancelling_twice_is_cancelling_once)
 {
         struct job j = JOB("a", 1000);
@@ -159,6 +179,9 @@ static int fails_in_its_cleanup(__attribute__((unused)) void *arg)
         return resha_fail(-EIO, "clean-up failed");
 }
 
+/* semantics 64 same
+ * asyncio: a clean-up that raises another exception makes the task fail with that one.
+ * resha: the status is the other code, its record goes to whoever joins, and the group has failed. */
 TASK(semantics_64_failing_cleanup_is_a_failure)
 {
         ASSERT_EQ(status_when_cancelled(0, fails_in_its_cleanup, NULL), -EIO);
@@ -166,6 +189,9 @@ TASK(semantics_64_failing_cleanup_is_a_failure)
         return 0;
 }
 
+/* semantics 78 same
+ * asyncio: waiting tasks that are cancelled one after another resume in that order.
+ * resha: in the order of the cancels. */
 TASK(semantics_78_cancelled_tasks_resume_in_that_order)
 {
         struct job j[] = { JOB("a", 1000), JOB("b", 1000), JOB("c", 1000), JOB("d", 1000) };
@@ -257,6 +283,10 @@ static int immediate_calls(void *arg)
         return resha_task_wait(&r->self, NULL);
 }
 
+/* semantics 58 better
+ * asyncio: a call that can complete without suspending does not notice a pending cancel: a free lock, a set event, an
+ * item that is there.
+ * resha: every call that may wait looks first, and takes nothing then. */
 TASK(semantics_58_immediate_calls_see_a_cancel)
 {
         struct ready r = { 0 };
@@ -294,6 +324,10 @@ static int wait_event_then_sleep(void *arg)
         return rc;
 }
 
+/* semantics 55 better
+ * asyncio: if the future is done, with its waiter about to wake, and the task is cancelled then, the task gets
+ * CancelledError and never sees the value.
+ * resha: what has completed wins: the wait returns its result, and the next wait is cancelled. */
 TASK(semantics_55_completed_wait_wins_over_cancel)
 {
         resha_event e = { { 0 } };
@@ -327,6 +361,10 @@ static int cancels(void *arg)
         return 0;
 }
 
+/* semantics 114 better
+ * asyncio: if the caller of wait_for() is cancelled in the iteration in which the result came, CancelledError is
+ * raised and the result is lost.
+ * resha: the result is returned; the cancel is noticed at the next wait. */
 TASK(semantics_114_result_of_a_joined_task_wins_over_cancel)
 {
         struct job j = JOB("a", 3, .result = 6);
@@ -363,6 +401,10 @@ static int waits_then_checks(void *arg)
         return rc < 0 ? rc : resha_checkpoint();
 }
 
+/* semantics 67 better
+ * asyncio: if an inner task swallows the cancel that reached it through its waiter, and returns a value, the cancel of
+ * the waiter is lost.
+ * resha: each task has its own cancel: the waiter is cancelled whatever the other returns. */
 TASK(semantics_67_cancel_of_a_waiter_is_not_lost_to_the_value_of_another_task)
 {
         resha_task inner = { 0 }, outer = { 0 };
@@ -380,6 +422,10 @@ TASK(semantics_67_cancel_of_a_waiter_is_not_lost_to_the_value_of_another_task)
         return resha_group_end(&g, 0);
 }
 
+/* semantics 68 better
+ * asyncio: if a third party cancels the inner task, the one that awaits it gets a CancelledError although nobody
+ * cancelled it.
+ * resha: the wait succeeds, and the status that it tells is -ECANCELED: the waiter is not cancelled. */
 TASK(semantics_68_task_cancelled_by_a_third_party_does_not_cancel_who_waits_for_it)
 {
         struct job inner = JOB("inner", 1000);
@@ -440,6 +486,9 @@ static int cleans_up_twice(void *arg)
         return rc;
 }
 
+/* semantics 61 better
+ * asyncio: a second cancel during clean-up interrupts the clean-up.
+ * resha: the level is as it was: what is shielded goes on, what is not fails anyway. */
 TASK(semantics_61_second_cancel_does_not_disturb_a_shielded_cleanup)
 {
         struct job j = JOB("a", 0, .clean = 5);
@@ -473,6 +522,11 @@ static int timeout_begun_while_cancelled(__attribute__((unused)) void *arg)
         return rc;
 }
 
+/* semantics 99 better
+ * asyncio: a timeout that is entered with cancels already counted still becomes a TimeoutError: it compares with the
+ * count at its entry.
+ * resha: there are no counts: inside a shield a timeout that expires is its own, -ETIME, whatever happened to the task
+ * before. */
 TASK(semantics_99_timeout_begun_after_a_cancel_expires_on_its_own)
 {
         ASSERT_EQ(status_when_cancelled(1, timeout_begun_while_cancelled, NULL), -ECANCELED);

@@ -249,6 +249,10 @@ static int gives_the_status_of(void *arg)
         return rc < 0 ? rc : status;
 }
 
+/* semantics 70 better
+ * asyncio: a child that fails only because what it awaited was cancelled counts as cancelled, and its group reports
+ * nothing.
+ * resha: -ECANCELED from a child that nobody cancelled is a failure of the group, as any other code. */
 TASK(semantics_70_canceled_code_of_a_task_that_is_not_cancelled_is_a_failure)
 {
         struct job a = JOB("a", 1000), c = JOB("c", 2000);

@@ -8,6 +8,9 @@
 
 /* ---- starting and waiting ---- */
 
+/* semantics 37 same
+ * asyncio: the body of a new task does not start before its creator suspends.
+ * resha: nor does it here; a spawn in a group with a limit is such a suspension if it has to wait. */
 TASK(semantics_37_child_does_not_run_before_the_spawner_waits)
 {
         struct job j = JOB("child", 1);
@@ -144,6 +147,9 @@ static int waiter(void *arg)
         return rc;
 }
 
+/* semantics 36 same
+ * asyncio: tasks that await the same failed task get the same exception object.
+ * resha: each gets the same status. */
 TASK(semantics_36_all_waiters_get_the_same_status)
 {
         struct job j = JOB("a", 5, .result = 42);
@@ -158,6 +164,10 @@ TASK(semantics_36_all_waiters_get_the_same_status)
         return 0;
 }
 
+/* semantics 69 better
+ * asyncio: if one of several tasks that await the same task is cancelled, that task is cancelled, and with it all who
+ * wait.
+ * resha: cancelling a waiter ends that wait only: the task and the other waiters go on. */
 TASK(semantics_69_cancelling_a_waiter_leaves_the_task_and_the_others)
 {
         struct job j = JOB("a", 100, .result = 42);
@@ -175,6 +185,9 @@ TASK(semantics_69_cancelling_a_waiter_leaves_the_task_and_the_others)
         return 0;
 }
 
+/* semantics 117 better
+ * asyncio: a shared task that wait_for() gives up is cancelled for all its other waiters.
+ * resha: the timeout of one waiter cancels nothing: the task goes on and can be waited for again. */
 TASK(semantics_117_timeout_of_a_waiter_leaves_the_task)
 {
         struct job j = JOB("a", 5, .result = 42);
@@ -213,6 +226,10 @@ static int names(__attribute__((unused)) void *arg)
         return 0;
 }
 
+/* semantics 39 better
+ * asyncio: a task without a name gets one, and the name can be changed at any time.
+ * resha: the name is that of its function, or "task", and need not be unique: reports add the place of the spawn.
+ * resha_task_set_name() copies another. */
 TASK(semantics_39_tasks_have_names)
 {
         RESHA_GROUP(g);
@@ -235,6 +252,10 @@ TASK(task_name_by_default)
         return resha_group_end(&g, 0);
 }
 
+/* semantics 42 same
+ * asyncio: current_task() is None in a plain callback; all_tasks() holds the current task and none that is done.
+ * resha: outside a task resha_task_name() is NULL, and what needs a task gives -EPERM; resha_group_running() counts
+ * those that have not ended. */
 TEST(semantics_42_no_current_task_outside)
 {
         ASSERT_FALSE(resha_in_task());
@@ -245,6 +266,22 @@ TEST(semantics_42_no_current_task_outside)
         ASSERT_EQ(resha_checkpoint(), -EPERM);
         resha_task t = { 0 };
         ASSERT_EQ(resha_task_wait(&t, NULL), -EPERM);
+}
+
+TASK(semantics_42_tasks_of_a_group_are_those_that_have_not_ended)
+{
+        struct job j[] = { JOB("a", 1), JOB("b", 10) };
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        for (size_t i = 0; i < 2; i++)
+                ASSERT_OK(resha_spawn_task(&g, job, &j[i], &j[i].task));
+        ASSERT_EQ(resha_group_running(&g), 2);
+        ASSERT_OK(resha_task_wait(&j[0].task, NULL));
+        ASSERT_EQ(resha_group_running(&g), 1);
+        ASSERT_OK(resha_task_wait(&j[1].task, NULL));
+        ASSERT_EQ(resha_group_running(&g), 0);
+        return resha_group_end(&g, 0);
 }
 
 static int turns(void *arg)

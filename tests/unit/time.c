@@ -43,6 +43,9 @@ TEST(time_sleep_outside_a_task)
         ASSERT_EQ(resha_sleep_until(resha_now()), -EPERM);
 }
 
+/* semantics 8 better
+ * asyncio: a timer may fire early by the resolution of the clock.
+ * resha: a sleep is never early, not by a nanosecond. */
 TASK(semantics_8_sleep_is_never_early)
 {
         for (int ms = 1; ms < 5; ms++) {
@@ -80,6 +83,9 @@ static int sleep_until_and_note(void *arg)
         return 0;
 }
 
+/* semantics 6 better
+ * asyncio: timers with the same deadline fire in no particular order.
+ * resha: in the order in which they were set. */
 TASK(semantics_6_equal_deadlines_in_order)
 {
         SIM_ONLY();
@@ -144,6 +150,9 @@ static int spin(void *arg)
         return 0;
 }
 
+/* semantics 44 same
+ * asyncio: two tasks that spin on sleep(0) alternate strictly.
+ * resha: so they do. */
 TASK(semantics_44_two_spinning_tasks_alternate)
 {
         RESHA_GROUP(g);
@@ -177,10 +186,16 @@ static int zero_or_less(void *arg)
         return 0;
 }
 
+/* semantics 79 same
+ * asyncio: sleep(d) with d of zero or less yields for exactly one iteration.
+ * resha: the caller goes on behind all that were ready, and no time passes. */
 TASK(semantics_79_sleep_of_zero_yields_once)
 {
         return zero_or_less(&(resha_duration){ 0 });
 }
+/* semantics 7 same
+ * asyncio: a callback with a delay of zero or less runs in the next iteration, behind those that were ready.
+ * resha: resha_sleep() of zero or less lets every task that is ready run once. */
 TASK(semantics_7_negative_sleep_yields_once)
 {
         return zero_or_less(&(resha_duration){ -5 });
@@ -188,6 +203,29 @@ TASK(semantics_7_negative_sleep_yields_once)
 TASK(time_most_negative_sleep_yields_once)
 {
         return zero_or_less(&(resha_duration){ INT64_MIN });
+}
+
+static int sleep_for(void *arg)
+{
+        return resha_sleep(*(resha_duration *)arg);
+}
+
+/* semantics 80 better
+ * asyncio: a delay that is NaN is a ValueError.
+ * resha: a duration is a whole number of nanoseconds, so that there is no NaN, and a bare number is none: each of its
+ * values has a meaning, from the most negative (at once) to the greatest (for ever). */
+TASK(semantics_80_every_duration_has_a_meaning)
+{
+        const int64_t at_once[] = { INT64_MIN, -1, 0 };
+
+        _Static_assert(_Generic(((resha_duration *)NULL)->ns, int64_t : true, default : false), "not a whole number");
+        _Static_assert(_Generic(250, resha_duration : false, default : true), "a bare number is a duration");
+        _Static_assert(_Generic(0.25, resha_duration : false, default : true), "a bare number is a duration");
+        for (size_t i = 0; i < 3; i++)
+                ASSERT_OK(zero_or_less(&(resha_duration){ at_once[i] }));
+        ASSERT_EQ(status_when_cancelled(1, sleep_for, &(resha_duration){ INT64_MAX }), -ECANCELED);
+        ASSERT_EQ(status_when_cancelled(1, sleep_for, &(resha_duration){ INT64_MAX - 1 }), -ECANCELED);
+        return 0;
 }
 
 TASK(time_sleep_until_the_past_yields_once)
@@ -211,6 +249,11 @@ static int spin_until(void *arg)
         return 0;
 }
 
+/* semantics 4 same
+ * asyncio: as long as something is ready, the poll does not block, but timers and I/O are looked at in each iteration:
+ * a task that spins on sleep(0) starves neither.
+ * resha: the loop looks at timers and the kernel while tasks spin, some 50 us after it last did. (In the simulated
+ * world the clock stands still while a task is ready.) */
 TASK(semantics_4_spinning_tasks_do_not_starve_timers)
 {
         volatile bool stop = false;
@@ -241,6 +284,9 @@ static int sleep_an_hour(__attribute__((unused)) void *arg)
         return resha_sleep(RESHA_S(3600));
 }
 
+/* semantics 81 same
+ * asyncio: the timer of a cancelled sleep is cancelled with it.
+ * resha: it leaves no timer behind. */
 TASK(semantics_81_cancelled_sleep_leaves_no_timer)
 {
         resha_instant start = resha_now();
