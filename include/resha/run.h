@@ -26,6 +26,9 @@ enum resha_report_kind {
          * end one. Part 1 is the one that closed the circle, and its text has all of it */
         RESHA_REPORT_CYCLE,
         RESHA_REPORT_TASK, /* resha_report_tasks() */
+        /* a server has run out of descriptors, memory or stacks: it pauses, and goes on when there is room. Once for
+         * each shortage, at most once a second */
+        RESHA_REPORT_SHORTAGE,
 };
 
 /* What many tasks take part in is reported once for each of them: part 1 to `parts`, one right after the other.

@@ -32,6 +32,7 @@ struct rs_server {
         resha_event changed; /* a connection has ended, or the listener is shut down */
         size_t live, most;
         bool abort_failed;
+        int64_t quiet_until; /* no report of a shortage before */
 };
 
 static int connection(void *arg)
@@ -53,11 +54,26 @@ static int wait_changed(void *arg)
         return resha_event_wait(arg);
 }
 
+/* Nobody else can see it: the server goes on. */
+static void report_shortage(struct rs_server *v, int code)
+{
+        struct rs_loop *l = rs_loop_current;
+        int64_t now = resha_now().ns;
+
+        if (now < v->quiet_until)
+                return;
+        v->quiet_until = now + RESHA_S(1).ns;
+        rs_report(l, RESHA_REPORT_SHORTAGE, code, l->current, "%s; it pauses, and goes on when there is room",
+                  resha_error_of(code)->text);
+}
+
 /* After the n-th failure in a row for want of something. */
-static int pause_accepting(struct rs_server *v, unsigned n)
+static int pause_accepting(struct rs_server *v, unsigned n, int code)
 {
         unsigned doublings = n < PAUSE_DOUBLINGS ? n : PAUSE_DOUBLINGS;
 
+        if (n == 0)
+                report_shortage(v, code);
         resha_event_clear(&v->changed);
         int rc = resha_timeout(RESHA_MS(PAUSE_FIRST_MS << doublings), wait_changed, &v->changed);
         return rc == -ETIME ? 0 : rc;
@@ -97,7 +113,7 @@ static int start(struct rs_server *v, resha_stream *s)
         v->live++;
         while ((rc = resha_spawn_at(v->handlers, connection, s, "connection", NULL)) < 0) {
                 if (may_pass(rc))
-                        rc = pause_accepting(v, misses++);
+                        rc = pause_accepting(v, misses++, rc);
                 if (rc < 0) {
                         v->live--;
                         resha_stream_close(s);
@@ -123,7 +139,7 @@ static int accept_all(struct rs_server *v)
                         misses = 0;
                         rc = start(v, s);
                 } else if (may_pass(rc)) {
-                        rc = pause_accepting(v, misses++);
+                        rc = pause_accepting(v, misses++, rc);
                 }
                 if (rc < 0)
                         return rc;
