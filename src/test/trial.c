@@ -159,7 +159,9 @@ static void on_report(const resha_report *r, void *arg)
 
         if (o && o->report)
                 o->report(r, o->report_arg);
-        if (r->kind == RESHA_REPORT_FALLBACK || t->opts->may_report >> r->kind & 1)
+        if (r->kind == RESHA_REPORT_FALLBACK || r->kind == RESHA_REPORT_SHORTAGE)
+                return; /* it goes on all the same */
+        if (t->opts->may_report >> r->kind & 1)
                 return;
         wrong(t, "task \"%s\"%s%s: %s", r->task ? r->task : "?", r->spawned_at ? " from " : "",
               r->spawned_at ? r->spawned_at : "", r->text);
