@@ -21,7 +21,8 @@ enum resha_report_kind {
         RESHA_REPORT_STUCK,
         RESHA_REPORT_DEADLOCK, /* all tasks wait and nothing can wake them */
         RESHA_REPORT_FALLBACK, /* a backend or kernel feature is missing and another way is taken */
-        RESHA_REPORT_DROPPED,  /* items of a queue without a drop function went with it */
+        /* items of a queue without a drop function went with it; results of threads came when the run had ended */
+        RESHA_REPORT_DROPPED,
         /* tasks wait for one another in a circle: of each the report. The waits go on: a deadline or a cancel may still
          * end one. Part 1 is the one that closed the circle, and its text has all of it */
         RESHA_REPORT_CYCLE,
@@ -29,6 +30,8 @@ enum resha_report_kind {
         /* a server has run out of descriptors, memory or stacks: it pauses, and goes on when there is room. Once for
          * each shortage, at most once a second */
         RESHA_REPORT_SHORTAGE,
+        RESHA_REPORT_SLOW,      /* a task ran for longer than slow_step from one wait to the next */
+        RESHA_REPORT_LEFT_OPEN, /* streams or listeners were not closed when the run ended */
 };
 
 /* What many tasks take part in is reported once for each of them: part 1 to `parts`, one right after the other.
@@ -66,7 +69,11 @@ typedef struct resha_run_opts {
         struct resha_error *ret_error; /* the error record of fn, code 0 if it succeeded [NULL]; written always */
         /* whether Ctrl-C has cancelled the main task, whatever became of it [NULL]; written always */
         bool *ret_interrupted;
-        uint64_t _reserved[7];
+        /* a task that runs for longer than this from one wait to the next is reported, with its stack, once it waits:
+         * nobody else could run meanwhile. Costs a look at the clock at each switch; not in the simulated world
+         * [0: 100 ms if strict, else none; RESHA_FOREVER: none] */
+        resha_duration slow_step;
+        uint64_t _reserved[6];
 } resha_run_opts;
 
 /* Runs fn(arg) as the main task of a new loop on this thread, until it and all it started have ended. Prints nothing.

@@ -248,11 +248,21 @@ struct rs_loop {
         size_t locals;              /* values of task-locals that are held */
         const struct rs_task *told; /* whose task-locals count while the report sink is called; NULL: it is not */
         size_t jobs;                /* thread jobs and look-ups under way: something outside can wake us */
+        size_t open;                /* streams and listeners that nobody has closed */
         uint64_t last_mark;
         size_t bound;      /* tasks that wait by rs_wait_for() for others than children */
         uint32_t searches; /* for circles */
         bool circles;      /* some are to be reported */
         bool reporting;    /* the report sink runs */
+
+        /* Steps, from one wait to the next: the limit, 0 being none; when the current one began; the latest that took
+         * longer, to be reported at the next visit. */
+        struct {
+                int64_t limit, began, took; /* ns; took 0: none */
+                const struct rs_task *task;
+                uint64_t mark;
+                const char *name, *site; /* if they are static */
+        } step;
 
         void (*watch)(struct rs_loop *l, void *arg); /* see rs_watch_checkpoints(); NULL: nobody watches */
         void *watch_arg;
@@ -474,6 +484,7 @@ void rs_slabs_free(struct rs_loop *l);
 void *rs_task_entry(void);                                            /* the first function on every task's stack */
 struct rs_task *rs_circle_find(struct rs_loop *l, struct rs_task *t); /* the next of t in it; then by `link` */
 void rs_report_circles(struct rs_loop *l);
+void rs_report_slow_step(struct rs_loop *l);
 void rs_report_deadlock(struct rs_loop *l);
 void rs_report_stuck(struct rs_loop *l);
 void rs_loop_start_grace(struct rs_loop *l);
@@ -534,7 +545,8 @@ void rs_record_free(struct rs_loop *l, struct rs_record *r);
 void rs_error_describe(struct rs_loop *l, const struct rs_task *t, int code, resha_error *ret_error);
 
 struct rs_inbox *rs_inbox_new(struct rs_backend *b);
-void rs_inbox_close(struct rs_inbox *i);
+size_t rs_inbox_close(struct rs_inbox *i); /* posts that had come, and did not run */
+size_t rs_inbox_late(struct rs_inbox *i);  /* posts that came after it was closed */
 bool rs_inbox_drain(struct rs_loop *l);
 bool rs_inbox_sleep(struct rs_inbox *i); /* true: nothing has come, the next post wakes */
 void rs_inbox_awake(struct rs_inbox *i);

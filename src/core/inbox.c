@@ -14,6 +14,7 @@ struct rs_inbox {
         struct rs_post *first, **last;
         struct rs_backend *backend; /* NULL: the loop has ended */
         unsigned refs;
+        size_t late; /* posts after the end of the loop */
         bool sleeping;
         volatile int woken; /* by a signal handler */
 };
@@ -56,6 +57,7 @@ void rs_inbox_post(struct rs_inbox *i, struct rs_post *p)
                         i->backend->ops->wake(i->backend);
                 i->sleeping = false;
         }
+        i->late += !open;
         rs_unlock(&i->lock);
         if (!open && p->lost)
                 p->lost(p);
@@ -111,12 +113,24 @@ bool rs_inbox_drain(struct rs_loop *l)
         return true;
 }
 
-void rs_inbox_close(struct rs_inbox *i)
+size_t rs_inbox_late(struct rs_inbox *i)
 {
+        rs_lock(&i->lock);
+        size_t late = i->late;
+        rs_unlock(&i->lock);
+        return late;
+}
+
+size_t rs_inbox_close(struct rs_inbox *i)
+{
+        size_t n = 0;
+
         for (struct rs_post *p = take_all(i, true), *next; p; p = next) {
                 next = p->next;
+                n++;
                 if (p->lost)
                         p->lost(p);
         }
         rs_inbox_unref(i);
+        return n;
 }

@@ -99,6 +99,8 @@ static void visit(struct rs_loop *l)
 {
         if (RS_UNLIKELY(l->circles))
                 rs_report_circles(l);
+        if (RS_UNLIKELY(l->step.took))
+                rs_report_slow_step(l);
         rs_inbox_drain(l);
         l->now = rs_now(l);
         fire_timers(l);
@@ -183,6 +185,7 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
         rs_thread_stack(&l->native.bottom, &l->native.size);
         l->native.tsan_fiber = rs_tsan_current();
         l->control = rs_switch_control();
+        l->step.limit = l->simulated ? 0 : opts->slow_step.ns;
         l->now = rs_now(l);
         return 0;
 }
@@ -222,7 +225,14 @@ void rs_loop_done(struct rs_loop *l)
         if (leak)
                 rs_report_stuck(l);
         rs_timer_clear(l, &l->grace);
-        rs_inbox_close(l->inbox);
+        size_t posts = rs_inbox_close(l->inbox);
+        if (posts)
+                rs_report(l, RESHA_REPORT_DROPPED, 0, NULL,
+                          "%zu results of thread jobs or look-ups were dropped: the run had ended before", posts);
+        if (l->open)
+                rs_report(l, RESHA_REPORT_LEFT_OPEN, 0, NULL,
+                          "%zu stream%s or listener%s not closed before the run ended", l->open,
+                          l->open == 1 ? "" : "s", l->open == 1 ? " was" : "s were");
         rs_stacks_done(&l->stacks, leak);
         while (l->record_free) {
                 struct rs_record *r = l->record_free;

@@ -7,6 +7,7 @@
  * and know how many they are. */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,6 +196,26 @@ void rs_report_circles(struct rs_loop *l)
 {
         l->circles = false;
         each_task(l, circle_of, NULL);
+}
+
+/* ---- steps ---- */
+
+void rs_report_slow_step(struct rs_loop *l)
+{
+        const struct rs_task *t = l->step.task;
+        bool alive = rs_task_alive(l, t, l->step.mark);
+        struct line line = { 0 };
+        resha_report r = { .kind = RESHA_REPORT_SLOW, .part = 1, .parts = 1, .text = line.text };
+
+        say(&line, "ran for %" PRId64 " ms without a wait: no other task ran meanwhile", l->step.took / 1000000);
+        l->step.took = 0;
+        if (alive) {
+                deliver_stack(l, t, &r);
+        } else {
+                r.task = l->step.name;
+                r.spawned_at = l->step.site;
+                deliver(l, NULL, &r);
+        }
 }
 
 /* ---- reports of all tasks ---- */

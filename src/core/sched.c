@@ -19,6 +19,7 @@
 #include "core/core.h"
 #include "sys/sanitize.h"
 #include "sys/switch.h"
+#include "sys/sys.h"
 #include "sys/ticks.h"
 
 enum {
@@ -57,10 +58,31 @@ static void shuffle(struct rs_loop *l)
         l->ready_first = t;
 }
 
+/* Where steps are timed: the current one is over. Of a task that has ended, the place is still there, but no name that
+ * was its own. */
+static void step_over(struct rs_loop *l)
+{
+        const struct rs_task *t = l->current;
+        int64_t now = rs_sys_now(), took = now - l->step.began;
+
+        l->step.began = now;
+        if (!t || took < l->step.limit || l->step.took)
+                return;
+        l->step.took = took;
+        l->step.task = t;
+        l->step.mark = t->mark;
+        l->step.name = t->named ? NULL : t->name;
+        l->step.site = t->site;
+}
+
 /* True: no need to poll yet. */
 static bool run_on(struct rs_loop *l)
 {
         l->run_left = RS_POLL_SWITCHES;
+        if (RS_UNLIKELY(l->step.limit)) {
+                l->run_left = 1;
+                step_over(l);
+        }
         return !l->simulated && rs_ticks() < l->poll_ticks;
 }
 
@@ -80,7 +102,12 @@ static inline struct rs_task *take_next(struct rs_loop *l)
 {
         struct rs_task *t = l->ready_first;
 
-        if (RS_UNLIKELY(!t) || (RS_UNLIKELY(--l->run_left == 0) && !run_on(l)))
+        if (RS_UNLIKELY(!t)) {
+                if (RS_UNLIKELY(l->step.limit))
+                        step_over(l);
+                return NULL;
+        }
+        if (RS_UNLIKELY(--l->run_left == 0) && !run_on(l))
                 return NULL;
         if (RS_UNLIKELY(l->shuffle)) {
                 shuffle(l);
@@ -105,7 +132,7 @@ static inline struct rs_task *take_next(struct rs_loop *l)
 void *rs_task_entry(void) RS_NO_TSAN;
 
 /* A stack for a task that has none yet. False: it could not be had, and the task has ended with -ENOMEM. */
-static bool bind(struct rs_loop *l, struct rs_task *t)
+static bool bind_stack(struct rs_loop *l, struct rs_task *t)
 {
         if (RS_LIKELY(!t->stack))
                 t->stack = rs_stack_take(&l->stacks);
@@ -122,7 +149,7 @@ static inline struct rs_task *take_runnable(struct rs_loop *l)
 
         do
                 t = take_next(l);
-        while (t && !t->sp && !bind(l, t));
+        while (t && !t->sp && !bind_stack(l, t));
         return t;
 }
 
@@ -348,6 +375,10 @@ int rs_enter_shielded(struct rs_loop **ret_loop)
 void rs_run_ready(struct rs_loop *l)
 {
         l->run_left = RS_POLL_SWITCHES;
+        if (RS_UNLIKELY(l->step.limit)) {
+                l->run_left = 2; /* the first is taken here */
+                l->step.began = rs_sys_now();
+        }
         l->poll_ticks = l->simulated ? UINT64_MAX : rs_ticks() + rs_ticks_poll();
         struct rs_task *t = take_runnable(l);
         if (t)

@@ -65,6 +65,7 @@ void resha_listener_close(resha_listener *n)
                 rs_wait(n->loop, &w);
         }
         close_file(n);
+        n->loop->open--;
         resha_free(n);
 }
 
@@ -103,6 +104,7 @@ static int accept_next(struct rs_loop *l, resha_listener *n, resha_stream **ret_
                 return rc;
         }
         t->file = op.ret_file;
+        l->open++;
         *ret_stream = &t->stream;
         return 1;
 }
@@ -187,6 +189,7 @@ int resha_tcp_listen(const char *host, uint16_t port, resha_listener **ret_liste
         bool all = !host || !*host;
         rc = all ? listen_all(l, n, port) : listen_name(l, n, host, port);
         if (rc == 0) {
+                l->open++;
                 *ret_listener = n;
                 return 0;
         }

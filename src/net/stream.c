@@ -421,6 +421,7 @@ int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
         s->ops = ops;
         s->impl = impl;
         s->loop = l;
+        l->open++;
         *ret_stream = s;
         return 0;
 }
@@ -459,6 +460,7 @@ void resha_stream_close(resha_stream *s)
         s->closing = true;
         s->ops->close(s->impl);
         rs_stream_wait_idle(s);
+        s->loop->open--;
         resha_free(s->buffer);
         resha_free(s);
 }

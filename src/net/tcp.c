@@ -138,6 +138,7 @@ int resha_tcp_connect_addr(const resha_addr *addr, resha_stream **ret_stream)
                 return -ENOMEM;
         rc = connect_file(l, t, addr);
         if (rc == 0) {
+                l->open++;
                 *ret_stream = &t->stream;
                 return 0;
         }

@@ -55,6 +55,10 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
                 ret->grace = RESHA_S(10);
         if (env_true("RESHA_STRICT"))
                 ret->strict = true;
+        if (ret->strict && ret->slow_step.ns == 0)
+                ret->slow_step = RESHA_MS(100);
+        if (ret->slow_step.ns < 0 || ret->slow_step.ns == INT64_MAX)
+                ret->slow_step.ns = 0;
         if (!ret->threads) {
                 int n = rs_sys_processors();
                 ret->threads = n > 28 ? 32 : (unsigned)n + 4;

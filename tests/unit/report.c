@@ -124,3 +124,261 @@ TEST(circle_without_a_deadline_is_a_deadlock)
                          "deadlock 2/3 one_way: nothing can wake it: waits for a mutex held by task \"other_way\" "));
         ASSERT_TRUE(told.stacks);
 }
+
+/* A lock by a task that ends with it: nobody can be named, and nothing follows the pointer. */
+static int keeps(void *arg)
+{
+        return resha_mutex_lock(arg);
+}
+
+static int waits_for_keeper(void *arg)
+{
+        int rc = resha_gather(keeps, arg, 1, sizeof(resha_mutex), NULL);
+
+        return rc < 0 ? rc : resha_mutex_lock(arg);
+}
+
+TEST(mutex_of_a_task_that_has_ended)
+{
+        resha_mutex m = { { 0 } };
+
+        ASSERT_EQ(run(waits_for_keeper, &m), -EDEADLK);
+        ASSERT_STR(told.text,
+                   "deadlock 1/1 main: nothing can wake it: waits for a mutex whose holder has ended without "
+                   "unlocking it\n");
+}
+
+/* ---- circles of other waits ---- */
+
+struct knot {
+        resha_mutex mutex;
+        resha_event never;
+        resha_task first, second;
+};
+
+static int waits_for_second(void *arg)
+{
+        struct knot *k = arg;
+        int rc = resha_yield();
+
+        return rc < 0 ? rc : resha_task_wait(&k->second, NULL);
+}
+
+static int waits_for_first(void *arg)
+{
+        struct knot *k = arg;
+
+        return resha_task_wait_all(&k->first, 1, RESHA_FOREVER, NULL);
+}
+
+static int handles(void *arg)
+{
+        struct knot *k = arg;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn_task(&g, waits_for_second, k, &k->first);
+        resha_spawn_task(&g, waits_for_first, k, &k->second);
+        int rc = resha_sleep(MS(5));
+        resha_group_cancel(&g);
+        return resha_group_end(&g, rc);
+}
+
+TEST(circle_of_task_waits_that_a_cancel_breaks)
+{
+        struct knot k = { 0 };
+
+        ASSERT_EQ(run(handles, &k), 0);
+        ASSERT_EQ(told.reports, 2);
+        ASSERT_HAS(told.text, "circle 1/2 waits_for_second: waits in a circle, which only a deadline or a cancel can "
+                              "break: for the end of task \"waits_for_first\" (tests/unit/report.c:");
+        ASSERT_HAS(told.text, "), which waits for the end of this task\ncircle 2/2 waits_for_first: waits in the same "
+                              "circle: for the end of task \"waits_for_second\" (");
+}
+
+static int locks(void *arg)
+{
+        int rc = resha_mutex_lock(arg);
+
+        return rc == 0 ? resha_mutex_unlock(arg) : rc;
+}
+
+static int idle(void *arg)
+{
+        return resha_event_wait(arg);
+}
+
+/* The lock is held across the end of the group: one of many children wants it. */
+static int joins_with_the_lock(void *arg)
+{
+        struct knot *k = arg;
+        int rc = resha_mutex_lock(&k->mutex);
+
+        if (rc < 0)
+                return rc;
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        for (int i = 0; i < 50; i++)
+                resha_spawn(&g, idle, &k->never);
+        resha_spawn_task(&g, locks, &k->mutex, &k->second);
+        rc = resha_timeout(MS(10), locks, &k->mutex); /* of its own: -EDEADLK at once */
+        ASSERT_EQ(rc, -EDEADLK);
+        rc = resha_yield();
+        return resha_group_end(&g, rc);
+}
+
+TEST(circle_through_a_group)
+{
+        struct knot k = { 0 };
+
+        ASSERT_EQ(run(joins_with_the_lock, &k), -EDEADLK);
+        ASSERT_HAS(told.text, "circle 1/2 ");
+        ASSERT_HAS(told.text, "circle 2/2 ");
+        ASSERT_FALSE(strstr(told.text, "/3"));
+        ASSERT_HAS(told.text, "for a mutex held by task \"main\"");
+        ASSERT_HAS(told.text, "deadlock 1/52 main: nothing can wake it: waits for the end of 51 tasks: task "
+                              "\"idle\" (tests/unit/report.c:");
+}
+
+static int drains_with_the_lock(void *arg)
+{
+        struct knot *k = arg;
+        int rc = resha_mutex_lock(&k->mutex);
+
+        if (rc < 0)
+                return rc;
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, locks, &k->mutex);
+        rc = resha_group_drain(&g, MS(5));
+        ASSERT_EQ(rc, -ETIME);
+        return resha_group_end(&g, 0);
+}
+
+TEST(circle_through_a_drain)
+{
+        struct knot k = { 0 };
+
+        ASSERT_EQ(run(drains_with_the_lock, &k), 0);
+        ASSERT_EQ(told.reports, 2);
+        ASSERT_HAS(told.text, "circle 1/2 locks: waits in a circle, which only a deadline or a cancel can break: for a "
+                              "mutex held by task \"main\", which waits for the end of this task\n");
+        ASSERT_HAS(told.text, "circle 2/2 main: waits in the same circle: for the end of task \"locks\" (");
+}
+
+/* A notified waiter of a condition stands in the mutex's line, without having run. */
+struct notified {
+        resha_mutex mutex;
+        resha_condition condition;
+        resha_task waiter;
+};
+
+static int waits_notified(void *arg)
+{
+        struct notified *n = arg;
+        int rc = resha_mutex_lock(&n->mutex);
+
+        if (rc < 0)
+                return rc;
+        rc = resha_condition_wait(&n->condition);
+        resha_mutex_unlock(&n->mutex);
+        return rc;
+}
+
+static int notifies(void *arg)
+{
+        struct notified *n = arg;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn_task(&g, waits_notified, n, &n->waiter);
+        int rc = resha_yield();
+        if (rc == 0)
+                rc = resha_mutex_lock(&n->mutex);
+        if (rc == 0)
+                rc = resha_condition_notify_all(&n->condition);
+        if (rc == 0)
+                rc = resha_task_wait_for(&n->waiter, MS(5), NULL);
+        resha_mutex_unlock(&n->mutex);
+        return resha_group_end(&g, rc == -ETIME ? 0 : rc);
+}
+
+TEST(circle_through_the_lock_of_a_condition)
+{
+        struct notified n = { 0 };
+
+        resha_condition_init(&n.condition, &n.mutex);
+        ASSERT_EQ(run(notifies, &n), 0);
+        ASSERT_EQ(told.reports, 2);
+        ASSERT_HAS(told.text, "circle 2/2 waits_notified: waits in the same circle: for a mutex held by task \"main\"");
+}
+
+/* ---- none where there is none ---- */
+
+enum { TASKS = 12, LOCKS = 3 };
+
+struct crowd {
+        resha_mutex locks[LOCKS];
+        resha_semaphore permits;
+        unsigned done;
+};
+
+static int in_order(struct crowd *c, unsigned from)
+{
+        int rc = from == LOCKS ? resha_sleep(MS(1)) : resha_mutex_lock(&c->locks[from]);
+
+        if (rc < 0 || from == LOCKS)
+                return rc;
+        rc = in_order(c, from + 1);
+        resha_mutex_unlock(&c->locks[from]);
+        return rc;
+}
+
+static int member(void *arg)
+{
+        struct crowd *c = *(struct crowd **)arg;
+        int rc = resha_semaphore_acquire(&c->permits);
+
+        if (rc < 0)
+                return rc;
+        rc = in_order(c, c->done % LOCKS);
+        resha_semaphore_release(&c->permits);
+        c->done += rc == 0;
+        return rc;
+}
+
+static int crowd_of_pairs(void *arg)
+{
+        struct crowd *pair[] = { arg, arg };
+
+        return resha_gather(member, pair, 2, sizeof pair[0], NULL);
+}
+
+static int crowd(void *arg)
+{
+        unsigned seed = *(unsigned *)arg;
+        struct crowd c = { .done = seed };
+
+        resha_semaphore_init(&c.permits, 4);
+        struct crowd *all[TASKS / 2];
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        for (int i = 0; i < TASKS / 2; i++) {
+                all[i] = &c;
+                resha_spawn(&g, crowd_of_pairs, all[i]);
+        }
+        int rc = resha_group_end(&g, 0);
+        ASSERT_EQ(c.done, seed + TASKS);
+        return rc;
+}
+
+TEST(no_circle_where_locks_are_taken_in_order)
+{
+        for (unsigned seed = 0; seed < 200; seed++) {
+                char backend[32];
+
+                snprintf(backend, sizeof backend, "sim:%u", seed);
+                ASSERT_OK(resha_run(crowd, &seed, &(resha_run_opts){ .backend = backend, .report = sink }));
+        }
+        ASSERT_STR(told.text, "");
+}

@@ -62,7 +62,10 @@ static FRAME int outer(void *arg)
         return rc;
 }
 
-TASK(stack_of_a_parked_task_is_that_of_its_calls_in_order)
+/* semantics 46 better
+ * asyncio: the stack of a suspended task has one frame only.
+ * resha: resha_task_stack() gives all calls of a task that waits, from the wait outwards to its function. */
+TASK(semantics_46_stack_of_a_parked_task_is_that_of_its_calls_in_order)
 {
         resha_event e = { { 0 } };
         resha_task t = { 0 };
