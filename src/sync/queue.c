@@ -13,6 +13,7 @@
  *     after changes nothing.
  *  3. unfinished >= items inside; who waits in `joiners` waits only while it is not 0. */
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -62,21 +63,20 @@ static inline void append(resha_queue *q, const void *item)
         q->count++;
 }
 
-/* To a larger one: what is inside comes to lie at its start. */
+/* A full one, or the first: what is inside comes to lie at the start of a larger one. */
 static int ring_grow(resha_queue *q, size_t room)
 {
         size_t bytes;
         char *items;
 
+        assert(q->count == q->room && q->room < room);
         if (__builtin_mul_overflow(q->item_size, room, &bytes) || !(items = resha_malloc(bytes)))
                 return -ENOMEM;
         size_t inside = q->count * q->item_size, straight = (size_t)(q->end - q->head);
-        if (straight > inside)
-                straight = inside;
-        if (straight)
+        if (inside) {
                 memcpy(items, q->head, straight);
-        if (inside > straight)
                 memcpy(items + straight, q->items, inside - straight);
+        }
         resha_free(q->items);
         q->items = q->head = items;
         q->end = items + bytes;

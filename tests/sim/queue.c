@@ -16,7 +16,7 @@ struct belt {
         char place[ITEMS];
         int next_producer, joined;
         resha_event stop;
-        bool made;
+        bool stops;
 };
 
 static struct belt *belt; /* drop functions get the item only */
@@ -113,7 +113,6 @@ static int kind_main(struct belt *s, size_t capacity, const resha_queue_opts *op
         if (rc < 0)
                 return rc;
         s->q = q;
-        s->made = true;
         RESHA_GROUP(g);
         resha_group_begin(&g, NULL);
         resha_spawn(&g, produce_and_join, s);
@@ -226,7 +225,9 @@ static int relay(void *arg)
                 if (item >= 0)
                         move(item, HELD, DROPPED);
                 resha_queue_shutdown(s->out);
-                return which < 0 ? ends(s, which) : 0;
+                if (which < 0 || which == 2)
+                        resha_queue_shutdown_now(s->q);
+                return which < 0 ? which : 0;
         }
 }
 
@@ -262,6 +263,15 @@ static int produce_all(void *arg)
         return rc;
 }
 
+static int stops_all(void *arg)
+{
+        struct belt *s = arg;
+        int rc = resha_sleep(RESHA_US(12));
+
+        resha_event_set(&s->stop);
+        return rc;
+}
+
 static int relay_main(void *arg)
 {
         struct belt *s = arg;
@@ -281,6 +291,8 @@ static int relay_main(void *arg)
         resha_spawn(&g, relay, s);
         for (int i = 0; i < 2; i++)
                 resha_spawn(&g, take, s);
+        if (s->stops)
+                resha_spawn(&g, stops_all, s);
         return resha_group_end(&g, 0);
 }
 
@@ -291,12 +303,20 @@ static void relay_check(void *state, int rc, const resha_test_trial *t)
         (void)rc;
         for (int i = 0; i < ITEMS; i++) {
                 ASSERT_TRUE(s->place[i] == NOT_MADE || s->place[i] == DONE || s->place[i] == DROPPED);
-                if (!t->disturbed)
+                if (!t->disturbed && !s->stops)
                         ASSERT_EQ(s->place[i], DONE);
         }
 }
 
 SCENARIO(sim_select_relay, relay_main, .seeds = 20, .state = sizeof(struct belt), .check = relay_check)
+
+static int stopped_main(void *arg)
+{
+        ((struct belt *)arg)->stops = true;
+        return relay_main(arg);
+}
+
+SCENARIO(sim_select_relay_stopped, stopped_main, .seeds = 20, .state = sizeof(struct belt), .check = relay_check)
 
 /* ---- select: whoever wants meets whoever wants ---- */
 
