@@ -444,6 +444,9 @@ TASK(semantics_68_task_cancelled_by_a_third_party_does_not_cancel_who_waits_for_
         return resha_group_end(&g, 0);
 }
 
+/* semantics 133 better
+ * asyncio: a body that swallows the group's cancel goes on undisturbed; the errors come out at the exit.
+ * resha: each further wait of the body fails too, until it ends the group; then the failure comes out. */
 TASK(semantics_133_body_that_swallows_the_cancel_of_its_group)
 {
         struct job j = JOB("a", 0, .result = -EIO);
@@ -457,6 +460,10 @@ TASK(semantics_133_body_that_swallows_the_cancel_of_its_group)
         return 0;
 }
 
+/* semantics 134 better
+ * asyncio: a child that swallows the cancel is waited for without limit, and keeps its result.
+ * resha: so it is, but each of its waits fails, and one that goes on for long is reported
+ * (RESHA_REPORT_IGNORED_CANCEL); a run that must end reports it as stuck. */
 TASK(semantics_134_child_that_swallows_the_cancel_is_waited_for_and_keeps_its_value)
 {
         resha_task t = { 0 };

@@ -32,6 +32,9 @@ TASK(gather_results_in_the_order_given)
         return 0;
 }
 
+/* semantics 150 same
+ * asyncio: gather of nothing is done at once, with an empty list.
+ * resha: n = 0 gives 0. */
 TASK(semantics_150_gather_of_none)
 {
         size_t failed = 9;
@@ -53,6 +56,9 @@ TASK(gather_positive_results_are_good)
         return 0;
 }
 
+/* semantics 151 better
+ * asyncio: the first failure comes out at once, and the others are not cancelled: they go on without an owner.
+ * resha: it cancels the others, and comes out when all have ended. */
 TASK(semantics_151_first_failure_cancels_and_joins_the_others)
 {
         struct job j[] = { JOB("a", 10), JOB("b", 20, .result = -ENOENT), JOB("c", 5000, .clean = 7), JOB("d", 5000) };
@@ -74,6 +80,9 @@ static int fails_when_cancelled(void *arg)
                                 : resha_fail(-EIO, "%s failed", j->name);
 }
 
+/* semantics 152 better
+ * asyncio: later failures are swallowed without a report.
+ * resha: each item's status and record are there, in ret_status and ret_errors. */
 TASK(semantics_152_later_failures_are_not_lost)
 {
         struct job j[] = { JOB("a", 5000), JOB("b", 2), JOB("c", 5000) };
@@ -93,6 +102,9 @@ TASK(semantics_152_later_failures_are_not_lost)
         return 0;
 }
 
+/* semantics 154 same
+ * asyncio: with return_exceptions, failures and cancels are put in the list, and none is raised.
+ * resha: with keep_going the result is 0, and ret_status, ret_errors and ret_failed tell. */
 TASK(semantics_154_keep_going_gives_each_result)
 {
         struct job j[] = { JOB("a", 1), JOB("b", 2, .result = -ENOENT), JOB("c", 3, .result = 4), JOB("d", 4) };
@@ -178,12 +190,15 @@ static int gathers_three(void *arg)
         return rc;
 }
 
+/* semantics 156 same
+ * asyncio: a cancelled gather cancels every child that has not ended, once.
+ * resha: the same, by their scopes. */
 TASK(semantics_156_cancel_reaches_every_child_and_all_are_joined)
 {
         struct job j[] = { JOB("a", 5000, .clean = 9), JOB("b", 5000, .clean = 3), JOB("c", 5000) };
 
         ASSERT_EQ(status_when_cancelled(1, gathers_three, j), -ECANCELED);
-        ASSERT_STR(notes(), "a+ b+ c+ c! b! a! -125"); /* semantics 157: joined, clean-ups too */
+        ASSERT_STR(notes(), "a+ b+ c+ c! b! a! -125");
         return 0;
 }
 
@@ -202,6 +217,9 @@ static int gathers_keeping_going(void *arg)
         return rc;
 }
 
+/* semantics 158 same
+ * asyncio: a cancelled gather with return_exceptions waits for all, and raises CancelledError.
+ * resha: the same: -ECANCELED, and the results of those that came to their end are there. */
 TASK(semantics_158_cancel_of_one_that_keeps_going)
 {
         struct job j[] = { JOB("a", 1, .result = 8), JOB("b", 5000), JOB("c", 5000) };
@@ -229,6 +247,9 @@ static int gathers_swallowers(void *arg)
         return rc < 0 ? rc : resha_checkpoint();
 }
 
+/* semantics 159 better
+ * asyncio: if every child swallows the cancel, gather raises CancelledError all the same.
+ * resha: what was to be done is done: that is the result, and nothing is lost; the caller's next wait is cancelled. */
 TASK(semantics_159_cancel_that_every_child_swallows_stopped_nobody)
 {
         struct job j[] = { JOB("a", 5000), JOB("b", 5000), JOB("c", 5000) };
@@ -291,6 +312,52 @@ TASK(gather_keep_going_says_that_it_was_cancelled_also_after_a_failure)
         return 0;
 }
 
+/* semantics 157 better
+ * asyncio: a cancelled gather ends when the first child has ended, while others still clean up.
+ * resha: it ends when all have ended, clean-ups too. */
+TASK(semantics_157_cancelled_gather_waits_for_the_slowest)
+{
+        struct job j[] = { JOB("a", 5000, .clean = 20), JOB("b", 5000), JOB("c", 5000, .clean = 10) };
+        resha_instant from = resha_now();
+
+        ASSERT_EQ(status_when_cancelled(1, gathers_three, j), -ECANCELED);
+        ASSERT_STR(notes(), "a+ b+ c+ b! c! a! -125");
+        ASSERT_PASSED(from, 21);
+        return 0;
+}
+
+static int gathers_failing(void *arg)
+{
+        struct job *j = arg;
+        int rc = resha_gather(job, j, 3, sizeof *j, NULL);
+
+        note("%d", rc);
+        ASSERT_EQ(resha_checkpoint(), -ECANCELED);
+        return rc;
+}
+
+/* semantics 153 better
+ * asyncio: once gather has failed, a cancel of it does nothing, and its children go on.
+ * resha: gather is a call: it returns when all have ended, so nothing is left to cancel. A cancel of the caller while
+ * the others are cleaned up changes nothing but its next wait. */
+TASK(semantics_153_cancel_of_a_gather_that_has_failed)
+{
+        struct job j[] = { JOB("a", 1, .result = -EIO), JOB("b", 5000, .clean = 50), JOB("c", 5000) };
+        resha_task t = { 0 };
+        int status;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
+        ASSERT_OK(resha_spawn_task(&g, gathers_failing, j, &t));
+        ASSERT_OK(resha_sleep(MS(20)));
+        resha_task_cancel(&t);
+        ASSERT_OK(resha_task_wait(&t, &status));
+        ASSERT_EQ(status, -EIO);
+        ASSERT_STR(notes(), "a+ b+ c+ a- c! b! -5");
+        ASSERT_EQ(resha_group_end(&g, 0), -EIO);
+        return 0;
+}
+
 /* ---- different functions ---- */
 
 struct text {
@@ -322,6 +389,22 @@ TASK(gather_calls_of_different_functions)
         ASSERT_OK(resha_gather_calls(calls, 0, NULL));
         ASSERT_OK(resha_gather_calls((resha_call[]){ RESHA_CALL(times_ten, &n), { writes, &t, NULL } }, 2, NULL));
         ASSERT_STR(t.text, "task");
+        return 0;
+}
+
+/* semantics 160 better
+ * asyncio: an awaitable that is given twice runs once, and its result comes twice.
+ * resha: items and calls have no identity: what is given twice runs twice, each with its own result. */
+TASK(semantics_160_given_twice_runs_twice)
+{
+        struct job j = JOB("a", 1, .result = 5);
+        resha_call calls[] = { RESHA_CALL(job, &j), RESHA_CALL(job, &j) };
+        int status[2];
+
+        ASSERT_OK(resha_gather_calls(calls, 2, &(resha_gather_opts){ .ret_status = status }));
+        ASSERT_STR(notes(), "a+ a+ a- a-");
+        ASSERT_EQ(status[0], 5);
+        ASSERT_EQ(status[1], 5);
         return 0;
 }
 

@@ -49,6 +49,9 @@ static int spawns_a_sibling(void *arg)
         return 0;
 }
 
+/* semantics 120 same
+ * asyncio: the exit waits for all children, those added meanwhile by children too.
+ * resha: so does resha_group_end(). */
 TASK(semantics_120_end_waits_for_those_added_by_children)
 {
         struct family f = { .first = JOB("a", 2), .second = JOB("b", 5) };
@@ -97,6 +100,10 @@ TASK(groups_nest)
 
 /* ---- failures ---- */
 
+/* semantics 121 same
+ * asyncio: a child's failure cancels the others and the body; all are awaited, then one exception group comes out.
+ * resha: the result is the first failure, with its record, which counts those it cancelled; the caller's list (errors,
+ * max_errors) has all of them in order of time. */
 TASK(semantics_121_first_failure_cancels_siblings)
 {
         struct job j[] = { JOB("a", 10), JOB("b", 20, .result = -EIO), JOB("c", 3000, .clean = 5) };
@@ -115,6 +122,9 @@ TASK(semantics_121_first_failure_cancels_siblings)
         return 0;
 }
 
+/* semantics 122 same
+ * asyncio: a body that computes learns of a child's failure only at its next suspension.
+ * resha: at its next call that may wait, which gives -ECANCELED. */
 TASK(semantics_122_body_learns_at_its_next_wait)
 {
         struct job j = JOB("a", 0, .result = -EIO);
@@ -149,6 +159,10 @@ TASK(group_failure_wakes_a_sleeping_body)
         return 0;
 }
 
+/* semantics 123 better
+ * asyncio: a failing body cancels the children, and its exception comes out wrapped in a group, even if it is the only
+ * one.
+ * resha: it cancels and joins them, and its own code comes out, not wrapped in anything. */
 TASK(semantics_123_failing_body_cancels_the_children)
 {
         struct job j[] = { JOB("a", 1000), JOB("b", 1000, .clean = 2) };
@@ -173,6 +187,9 @@ static int fails_when_cancelled(void *arg)
         return rc == -ECANCELED ? resha_fail(-EPROTO, "%s failed while cancelled", j->name) : rc;
 }
 
+/* semantics 124 same
+ * asyncio: errors of children and body are in one group, in order of completion, the body's last.
+ * resha: the same order, in the caller's list. */
 TASK(semantics_124_errors_in_order_of_time)
 {
         struct job j[] = { JOB("a", 2, .result = -EIO), JOB("b", 1000), JOB("c", 1000) };
@@ -210,6 +227,9 @@ static int slow_child(void *arg)
         return resha_timeout(MS(2), sleep_long, arg);
 }
 
+/* semantics 148 same
+ * asyncio: a child's timeout that it does not catch comes out as a group holding TimeoutError.
+ * resha: it comes out as -ETIME: a failure like any other. */
 TASK(semantics_148_timeout_of_a_child_comes_out)
 {
         struct job j = JOB("b", 1000);
@@ -223,6 +243,9 @@ TASK(semantics_148_timeout_of_a_child_comes_out)
         return 0;
 }
 
+/* semantics 126 same
+ * asyncio: a child that is cancelled on its own is no error: siblings and body go on.
+ * resha: so it is for resha_task_cancel(). A child that gives -ECANCELED though nobody has cancelled it has failed. */
 TASK(semantics_126_child_cancelled_by_its_handle_is_no_failure)
 {
         struct job j[] = { JOB("a", 1000), JOB("b", 10) };
@@ -270,6 +293,9 @@ TASK(semantics_70_canceled_code_of_a_task_that_is_not_cancelled_is_a_failure)
         return 0;
 }
 
+/* semantics 127 same
+ * asyncio: a body that raises CancelledError by itself cancels the children, and that comes out.
+ * resha: the body's -ECANCELED does the same. */
 TASK(semantics_127_body_that_gives_a_cancel)
 {
         struct job j = JOB("a", 1000);
@@ -283,186 +309,11 @@ TASK(semantics_127_body_that_gives_a_cancel)
         return 0;
 }
 
-/* ---- cancelled from outside ---- */
-
-static int group_of_two(void *arg)
-{
-        struct job *j = arg;
-
-        RESHA_GROUP(g);
-        resha_group_begin(&g, NULL);
-        resha_spawn(&g, job, &j[0]);
-        resha_spawn(&g, job, &j[1]);
-        int rc = j[2].ms ? resha_sleep(MS(j[2].ms)) : 0;
-        note("body %d", rc);
-        rc = resha_group_end(&g, rc);
-        note("end %d", rc);
-        return rc;
-}
-
-TASK(semantics_128_cancelled_in_the_body)
-{
-        struct job j[] = { JOB("a", 1000, .clean = 3), JOB("b", 1000), JOB("", 500) };
-
-        ASSERT_EQ(status_when_cancelled(1, group_of_two, j), -ECANCELED);
-        const char *n = notes();
-        ASSERT_HAS(n, "body -125");
-        ASSERT_HAS(n, "b! a! end -125");
-        return 0;
-}
-
-TASK(semantics_129_cancelled_at_the_end)
-{
-        struct job j[] = { JOB("a", 1000, .clean = 3), JOB("b", 1000), JOB("", 0) };
-
-        ASSERT_EQ(status_when_cancelled(1, group_of_two, j), -ECANCELED);
-        ASSERT_STR(notes(), "body 0 a+ b+ b! a! end -125");
-        return 0;
-}
-
-TASK(semantics_130_cancelled_again_while_children_clean_up)
-{
-        struct job j[] = { JOB("a", 1000, .clean = 10), JOB("b", 1000), JOB("", 0) };
-        resha_task t = { 0 };
-
-        RESHA_GROUP(g);
-        resha_group_begin(&g, NULL);
-        ASSERT_OK(resha_spawn_task(&g, group_of_two, j, &t));
-        for (int i = 0; i < 4; i++) {
-                ASSERT_OK(resha_sleep(MS(1)));
-                resha_task_cancel(&t);
-        }
-        ASSERT_OK(resha_group_end(&g, 0));
-        ASSERT_STR(notes(), "body 0 a+ b+ b! a! end -125");
-        return 0;
-}
-
-TASK(semantics_138_failure_in_the_outer_group_cancels_the_inner)
-{
-        struct job outer = JOB("outer", 2, .result = -EIO), inner = JOB("inner", 1000);
-
-        RESHA_GROUP(g);
-        resha_group_begin(&g, NULL);
-        resha_spawn(&g, job, &outer);
-        int rc;
-        {
-                RESHA_GROUP(h);
-                resha_group_begin(&h, NULL);
-                resha_spawn(&h, job, &inner);
-                rc = resha_group_end(&h, 0);
-        }
-        ASSERT_EQ(rc, -ECANCELED);
-        ASSERT_EQ(resha_group_end(&g, rc), -EIO);
-        ASSERT_STR(notes(), "outer+ inner+ outer- inner!");
-        return 0;
-}
-
-TASK(semantics_139_failure_in_the_inner_group_goes_out_by_its_result)
-{
-        struct job outer = JOB("outer", 1000), inner = JOB("inner", 2, .result = -EIO);
-
-        RESHA_GROUP(g);
-        resha_group_begin(&g, NULL);
-        resha_spawn(&g, job, &outer);
-        int rc;
-        {
-                RESHA_GROUP(h);
-                resha_group_begin(&h, NULL);
-                resha_spawn(&h, job, &inner);
-                rc = resha_group_end(&h, 0);
-        }
-        ASSERT_EQ(rc, -EIO);
-        ASSERT_FALSE(resha_cancelled());
-        ASSERT_EQ(resha_group_end(&g, rc), -EIO);
-        ASSERT_STR(resha_error_of(-EIO)->text, "inner failed");
-        ASSERT_STR(notes(), "outer+ inner+ inner- outer!");
-        return 0;
-}
-
-TASK(semantics_140_handled_failure_of_the_inner_group_leaves_the_outer)
-{
-        struct job outer = JOB("outer", 10), inner = JOB("inner", 2, .result = -EIO);
-
-        RESHA_GROUP(g);
-        resha_group_begin(&g, NULL);
-        resha_spawn(&g, job, &outer);
-        ASSERT_EQ(resha_gather(job, &inner, 1, sizeof inner, NULL), -EIO); /* handled */
-        ASSERT_OK(resha_sleep(MS(1)));
-        ASSERT_EQ(resha_group_end(&g, 0), 0);
-        ASSERT_STR(notes(), "outer+ inner+ inner- outer-");
-        return 0;
-}
-
-/* ---- group cancel ---- */
-
-TASK(semantics_144_group_cancel_is_no_failure)
-{
-        struct job j[] = { JOB("a", 1000), JOB("b", 1000, .clean = 2) };
-
-        RESHA_GROUP(g);
-        resha_group_begin(&g, NULL);
-        for (size_t i = 0; i < 2; i++)
-                resha_spawn(&g, job, &j[i]);
-        ASSERT_OK(resha_yield());
-        resha_group_cancel(&g);
-        resha_group_cancel(&g);
-        int rc = resha_sleep(RESHA_S(9));
-        ASSERT_EQ(rc, -ECANCELED);
-        ASSERT_EQ(resha_group_end(&g, rc), 0);
-        ASSERT_STR(notes(), "a+ b+ a! b!");
-        ASSERT_EQ(resha_group_failures(&g), 0);
-        resha_group_cancel(&g); /* has ended: nothing */
-        ASSERT_OK(resha_sleep(MS(1)));
-        return 0;
-}
-
-static int group_cancels_itself(void *arg)
-{
-        struct job *j = arg;
-
-        RESHA_GROUP(g);
-        resha_group_begin(&g, NULL);
-        resha_spawn(&g, job, j);
-        int rc = resha_yield();
-        resha_group_cancel(&g);
-        rc = resha_group_end(&g, rc); /* its child cleans up meanwhile */
-        note("end %d", rc);
-        return rc;
-}
-
-TASK(semantics_145_outside_cancel_of_a_cancelled_group_comes_out)
-{
-        struct job j = JOB("a", 1000, .clean = 10);
-
-        ASSERT_EQ(status_when_cancelled(3, group_cancels_itself, &j), -ECANCELED);
-        ASSERT_STR(notes(), "a+ a! end -125");
-        return 0;
-}
-
-static int cancels_its_group(void *arg)
-{
-        resha_group_cancel(arg);
-        note("on");
-        int rc = resha_sleep(RESHA_S(9));
-        note("%d", rc);
-        return rc;
-}
-
-TASK(semantics_146_child_that_cancels_its_group_is_cancelled_too)
-{
-        struct job j = JOB("a", 1000);
-
-        RESHA_GROUP(g);
-        resha_group_begin(&g, NULL);
-        resha_spawn(&g, job, &j);
-        resha_spawn(&g, cancels_its_group, &g);
-        ASSERT_EQ(resha_group_end(&g, 0), 0);
-        ASSERT_HAS(notes(), "-125");
-        return 0;
-}
-
 /* ---- starting ---- */
 
+/* semantics 135 better
+ * asyncio: create_task after the abort began is a RuntimeError.
+ * resha: resha_spawn() gives -ECANCELED and starts nothing; what a copied argument owns is still the caller's. */
 TASK(semantics_135_spawn_in_a_cancelled_group_starts_nothing)
 {
         struct job j = JOB("a", 1);
@@ -494,6 +345,9 @@ TASK(group_children_spawned_before_a_cancel_run_to_their_first_wait)
         return 0;
 }
 
+/* semantics 136 same
+ * asyncio: create_task before the entry or after the end of a group is a RuntimeError.
+ * resha: it is -EPERM, and nothing is started. */
 TASK(semantics_136_spawn_before_begin_or_after_end)
 {
         struct job j = JOB("a", 1);

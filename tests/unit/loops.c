@@ -204,6 +204,14 @@ TEST(semantics_33_waiting_for_the_task_of_another_loop_is_an_error)
         RUN(with_a_meddler, NULL);
 }
 
+/* semantics 162 same
+ * asyncio: gather over futures of different loops is a ValueError.
+ * resha: gather's tasks are of the running loop, always; an array of handles with one of another loop gives -EPERM. */
+TEST(semantics_162_tasks_of_different_loops_are_not_waited_for_together)
+{
+        RUN(with_a_meddler, NULL);
+}
+
 static int spawns_from_a_thread(void *arg)
 {
         return test_is_sim() ? 0 : resha_spawn(arg, adds, NULL);
