@@ -14,7 +14,7 @@
 
 #include "core/core.h"
 
-enum { RS_REPORT_DEPTH = 64, RS_REPORT_NAMES = 3 };
+enum { RS_REPORT_DEPTH = 64, RS_REPORT_NAMES = 3, RS_REPORT_MEMBERS = 32 };
 
 static void deliver(struct rs_loop *l, const struct rs_task *t, resha_report *r)
 {
@@ -153,24 +153,28 @@ static void say_circle(struct line *line, const struct rs_task *first)
         say(line, "this task");
 }
 
+/* The members are noted before the first of them is told: a sink that cancels one uses `link` for that. */
 static void report_circle(struct rs_loop *l, struct rs_task *first)
 {
-        unsigned parts = 1;
-        struct rs_task *t;
+        struct rs_task *members[RS_REPORT_MEMBERS + 1], *t = first;
+        unsigned parts = 0;
 
-        for (t = first->link; t != first; t = t->link)
-                parts++;
-        for (unsigned part = 1; part <= parts; part++, t = t->link) {
+        do {
+                members[parts++] = t;
+                t = t->link;
+        } while (t != first && parts < RS_REPORT_MEMBERS);
+        members[parts] = t;
+        for (unsigned i = 0; i < parts; i++) {
                 struct line line = { 0 };
-                resha_report r = { .kind = RESHA_REPORT_CYCLE, .part = part, .parts = parts, .text = line.text };
+                resha_report r = { .kind = RESHA_REPORT_CYCLE, .part = i + 1, .parts = parts, .text = line.text };
 
-                if (part == 1) {
+                if (i == 0) {
                         say_circle(&line, first);
                 } else {
-                        say(&line, "waits in the same circle: for %s", t->whom->says);
-                        say_task(&line, t->link);
+                        say(&line, "waits in the same circle: for %s", members[i]->whom->says);
+                        say_task(&line, members[i + 1]);
                 }
-                deliver_stack(l, t, &r);
+                deliver_stack(l, members[i], &r);
         }
 }
 

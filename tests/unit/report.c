@@ -125,6 +125,35 @@ TEST(circle_without_a_deadline_is_a_deadlock)
         ASSERT_TRUE(told.stacks);
 }
 
+/* The sink may break the circle. */
+static resha_group *to_cancel;
+
+static void cancelling_sink(const resha_report *r, void *arg)
+{
+        sink(r, arg);
+        resha_group_cancel(to_cancel);
+}
+
+static int both_cancelled(void *arg)
+{
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        to_cancel = &g;
+        resha_spawn(&g, one_way, arg);
+        resha_spawn(&g, other_way, arg);
+        return resha_group_end(&g, 0);
+}
+
+TEST(circle_that_the_sink_breaks)
+{
+        struct two t = { .patience = RESHA_FOREVER };
+
+        ASSERT_OK(test_run_opts(both_cancelled, &t, &(resha_run_opts){ .report = cancelling_sink }));
+        ASSERT_EQ(told.reports, 2);
+        ASSERT_EQ(t.results[0], -ECANCELED);
+        ASSERT_EQ(t.results[1], -ECANCELED);
+}
+
 /* A lock by a task that ends with it: nobody can be named, and nothing follows the pointer. */
 static int keeps(void *arg)
 {
