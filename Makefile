@@ -6,7 +6,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 MESON_ARGS ?=
 
-.PHONY: all build setup demo test check bench fuzz docs install uninstall clean help
+.PHONY: all build setup demo test check soak bench fuzz docs install uninstall clean help
 
 all: setup build
 
@@ -14,6 +14,7 @@ help:
 	@echo 'make demo     install what is missing, build, and show what resha does'
 	@echo 'make test     the tests: ends with a line "N passed, N failed"'
 	@echo 'make check    the whole matrix: gcc and clang, sanitizers, Valgrind, AArch64, long seeds'
+	@echo 'make soak     an hour of new seeds in the simulated world (SOAK_SECONDS)'
 	@echo 'make bench    the benchmarks, against their peers'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS each (30)'
 	@echo 'make docs     build and check what the documentation shows'
@@ -42,6 +43,10 @@ test: setup
 check:
 	@tools/setup check
 	@tools/check
+
+soak: setup
+	@$(MAKE) --no-print-directory build
+	@tools/soak -C $(BUILD)
 
 bench:
 	@tools/setup bench

@@ -32,8 +32,9 @@
  *     seed=7 cancel=12 victim=current'
  *
  * In the environment
- *     RESHA_TEST_TRIAL   this one trial alone, as a failure names it: for a debugger, or with RESHA_TIMELINE=1
- *     RESHA_TEST_SEEDS   how many seeds instead, as "500", or as "500%" of what the test says */
+ *     RESHA_TEST_TRIAL        this one trial alone, as a failure names it: for a debugger, or with RESHA_TIMELINE=1
+ *     RESHA_TEST_SEEDS        how many seeds instead, as "500", or as "500%" of what the test says
+ *     RESHA_TEST_FIRST_SEED   from which seed on [0] */
 
 #include <resha/base.h>
 #include <resha/run.h>

@@ -259,13 +259,21 @@ static unsigned seeds_of(const struct test *t)
         return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
 }
 
+static uint64_t first_seed(void)
+{
+        const char *text = getenv("RESHA_TEST_FIRST_SEED");
+
+        return text ? strtoull(text, NULL, 10) : 0;
+}
+
 static bool run_all(struct test *t)
 {
+        uint64_t first = first_seed();
         unsigned n = seeds_of(t);
 
         t->all.opts = t->opts;
         t->all.fn = run_disturbed;
-        for (unsigned seed = 0; seed < n; seed++) {
+        for (uint64_t seed = first; seed < first + n; seed++) {
                 t->all.trial = (resha_test_trial){ .seed = seed };
                 if (!run_trial(t, &t->all.trial))
                         return false;
