@@ -81,9 +81,8 @@ static int write_long_lines(void *arg)
 TASK(lines_up_to_64_KiB_make_the_buffer_grow)
 {
         static char buf[65536];
-        RESHA_GROUP(g);
-
         PAIR(p);
+        RESHA_GROUP(g);
         resha_group_begin(&g, NULL);
         resha_spawn(&g, write_long_lines, p.here);
         for (int i = 0; i < 5; i++) {
@@ -189,9 +188,8 @@ static int second_reader(void *arg)
 
 TASK(a_second_reader_is_refused_and_a_writer_is_not)
 {
-        RESHA_GROUP(g);
-
         PAIR(p);
+        RESHA_GROUP(g);
         resha_group_begin(&g, NULL);
         resha_spawn(&g, read_some, p.there);
         ASSERT_OK(resha_sleep(RESHA_MS(1)));
@@ -202,23 +200,16 @@ TASK(a_second_reader_is_refused_and_a_writer_is_not)
         return 0;
 }
 
-static int close_it(void *arg)
-{
-        resha_stream_close(arg);
-        return 0;
-}
-
 TASK(close_works_where_everything_is_cancelled)
 {
         RESHA_SCOPE(s);
-        RESHA_GROUP(g);
-
         PAIR(p);
+        RESHA_GROUP(g);
         resha_timeout_begin(&s, RESHA_MS(0));
         resha_group_begin(&g, NULL);
         ASSERT_TRUE(resha_cancelled());
-        close_it(p.here);
-        close_it(p.there);
+        resha_stream_closep(&p.here);
+        resha_stream_closep(&p.there);
         ASSERT_OK(resha_group_end(&g, 0));
         ASSERT_OK(resha_scope_end(&s, 0));
         return 0;
