@@ -35,16 +35,21 @@ struct rs_server {
         int64_t quiet_until; /* no report of a shortage before */
 };
 
+static void hang_up(struct rs_server *v, resha_stream *s, bool failed)
+{
+        if (failed && v->abort_failed)
+                resha_stream_abort(s);
+        resha_stream_close(s);
+        v->live--;
+}
+
 static int connection(void *arg)
 {
         resha_stream *s = arg;
         struct rs_server *v = s->server;
         int rc = v->fn(s, v->arg);
 
-        if (rc < 0 && v->abort_failed)
-                resha_stream_abort(s);
-        resha_stream_close(s);
-        v->live--;
+        hang_up(v, s, rc < 0);
         resha_event_set(&v->changed);
         return rc;
 }
@@ -115,8 +120,7 @@ static int start(struct rs_server *v, resha_stream *s)
                 if (may_pass(rc))
                         rc = pause_accepting(v, misses++, rc);
                 if (rc < 0) {
-                        v->live--;
-                        resha_stream_close(s);
+                        hang_up(v, s, true);
                         return rc;
                 }
         }

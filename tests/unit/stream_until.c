@@ -213,6 +213,70 @@ TASK(semantics_250_separator_that_ends_first_wins)
         return 0;
 }
 
+/* ---- against the obvious way ---- */
+
+static uint64_t dice = 1;
+
+static unsigned roll(unsigned n)
+{
+        dice = dice * 6364136223846793005 + 1442695040888963407;
+        return (unsigned)(dice >> 33) % n;
+}
+
+static void roll_text(char *text, size_t size)
+{
+        for (size_t i = 0; i < size; i++)
+                text[i] = (char)('a' + roll(2));
+        text[size] = '\0';
+}
+
+/* The length of the piece at the start of text, and the separator: by looking at each byte whether one ends there. */
+static size_t obvious(const char *text, char separators[][4], size_t n, size_t *ret_which)
+{
+        size_t size = strlen(text);
+
+        for (size_t end = 1; end <= size; end++)
+                for (*ret_which = 0; *ret_which < n; ++*ret_which) {
+                        size_t length = strlen(separators[*ret_which]);
+                        if (length <= end && memcmp(text + end - length, separators[*ret_which], length) == 0)
+                                return end;
+                }
+        *ret_which = n;
+        return size;
+}
+
+static void pieces_of_a_roll(void)
+{
+        char text[41], names[3][4], buf[48];
+        resha_separator separators[3];
+        size_t n = 1 + roll(3), at = 0, which, expected;
+        ssize_t got;
+
+        roll_text(text, 40);
+        for (size_t i = 0; i < n; i++) {
+                roll_text(names[i], 1 + roll(3));
+                separators[i] = (resha_separator){ .text = names[i] };
+        }
+        struct tape t = { .text = text, .left = 40, .step = 1 + roll(9) };
+        resha_stream *s RESHA_CLEANUP(resha_stream_closep) = NULL;
+        ASSERT_OK(resha_stream_new(&tape_ops, &t, &s));
+        do {
+                got = resha_read_until(s, separators, n, buf, sizeof buf, &which);
+                ASSERT_EQ(got, obvious(text + at, names, n, &expected));
+                ASSERT_EQ(memcmp(buf, text + at, (size_t)got), 0);
+                ASSERT_EQ(which, expected);
+                at += (size_t)got;
+        } while (got > 0);
+        ASSERT_EQ(at, 40);
+}
+
+TASK(pieces_are_those_of_the_obvious_way)
+{
+        for (int i = 0; i < 3000; i++)
+                pieces_of_a_roll();
+        return 0;
+}
+
 static void separators_with_zeros(resha_stream *s)
 {
         const resha_separator separators[] = { { "--\0", 3 }, { "\0", 1 } };
