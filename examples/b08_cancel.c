@@ -13,7 +13,7 @@ static int work(void *arg)
                 printf("step %d\n", step);
                 rc = resha_sleep(RESHA_S(1));
         }
-        puts("releasing");
+        printf("releasing: %s\n", rc < 0 ? resha_error_of(rc)->text : "done");
         return rc;
 }
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """B8: cancel a task in the middle of its work; the release always runs."""
+# Differs: a CancelledError does not know who has cancelled.
+# - releasing: cancelled by task "main"
+# + releasing
 import asyncio
 import time
 
