@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """E6: many URLs, ten at a time, at most so many seconds each: a result or an error for every one."""
-# Differs: aiohttp's words for a connection that was closed too early.
+# Differs: aiohttp's words for a connection that was closed too early, and for no answer in time.
 # - {URL}/close: none, {...}closed{...}
 # - {URL}/delay/9: none, deadline passed
 # + {URL}/close: none, ServerDisconnectedError: Server disconnected
