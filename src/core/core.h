@@ -71,6 +71,7 @@ struct rs_whom {
 
 struct rs_record {
         struct rs_record *next; /* of the same owner, latest first */
+        bool passed;            /* of one that escaped: the task has gone on to another wait, which was not cancelled */
         resha_error error;
 };
 
@@ -157,7 +158,12 @@ static inline struct rs_group *rs_group_of(resha_group *g)
 
 /* ---- tasks ---- */
 
-enum rs_attention { RS_CANCELLED = 1, RS_NOSUSPEND = 2, RS_WATCHED = 4 };
+enum rs_attention {
+        RS_CANCELLED = 1,
+        RS_NOSUSPEND = 2,
+        RS_WATCHED = 4,
+        RS_ESCAPED = 8, /* the failure in `escaped` has not been passed by */
+};
 
 struct rs_task {
         /* One cache line: what a timer that fires and a switch look at. The timer of its sleep is not cleared at

@@ -345,8 +345,12 @@ int rs_enter_slow(struct rs_loop *l)
                 return refuse_suspend(l);
         if (t->attention & RS_WATCHED && l->watch)
                 l->watch(l, l->watch_arg);
-        if (!(t->attention & RS_CANCELLED))
+        if (!(t->attention & RS_CANCELLED)) {
+                if (t->escaped)
+                        t->escaped->passed = true;
+                t->attention &= (uint8_t)~RS_ESCAPED;
                 return 0;
+        }
         l->ignored_cancels++;
         if (++t->ignored == RS_IGNORED_REPORT)
                 report_ignored(l, t);

@@ -11,7 +11,8 @@
  *     surrounds it is.
  *  2. Where a scope is effective, everything inside it up to the next shields is, too: a push stops where it finds
  *     that.
- *  3. The push is a loop over a work list: a tree of a million tasks needs no stack. */
+ *  3. RS_ESCAPED exactly if a failure that escaped is kept, and no call that may wait has been let through since.
+ *  4. The push is a loop over a work list: a tree of a million tasks needs no stack. */
 
 #include "core/core.h"
 
@@ -33,8 +34,9 @@ void rs_task_attend(struct rs_task *t)
 
         if (!cancelled)
                 t->ignored = 0;
+        bool escaped = t->escaped && !t->escaped->passed;
         t->attention = (uint8_t)((t->attention & RS_WATCHED) | (cancelled ? RS_CANCELLED : 0) |
-                                 (nosuspend ? RS_NOSUSPEND : 0));
+                                 (nosuspend ? RS_NOSUSPEND : 0) | (escaped ? RS_ESCAPED : 0));
         t->frame_low = frame_low(t);
 }
 
@@ -83,6 +85,7 @@ static void escape_again(struct rs_loop *l, struct rs_task *t, struct rs_record 
         if (t->escaped)
                 lost(l, t, t->escaped);
         t->escaped = r;
+        t->attention |= RS_ESCAPED; /* attended to by the caller */
 }
 
 /* Inner ones that are still open belong to frames that were left by other ways than return: closed first. */
@@ -201,12 +204,14 @@ void rs_escape(struct rs_loop *l, struct rs_task *t, struct rs_record *r)
                 rs_report(l, RESHA_REPORT_LOST_ERROR, t->escaped->error.code, t, "%s", t->escaped->error.text);
                 rs_record_free(l, t->escaped);
         }
+        r->passed = false;
         t->escaped = r;
+        t->attention |= RS_ESCAPED;
 }
 
 /* -ECANCELED that arrives where nothing is cancelled is not a cancel: it takes the place of the failure that caused it.
  * Any other result shows that nobody passed that failure on: a lost one, unless it passed a deadline that the body
- * beat. */
+ * beat. So does a cancel from outside once the task has gone on to another wait: that one's code it is. */
 int rs_attribute(struct rs_loop *l, struct rs_task *t, int rc, bool cancelled_outside)
 {
         struct rs_record *r = t->escaped;
@@ -214,11 +219,12 @@ int rs_attribute(struct rs_loop *l, struct rs_task *t, int rc, bool cancelled_ou
         if (RS_LIKELY(!r))
                 return rc;
         t->escaped = NULL;
+        t->attention &= (uint8_t)~RS_ESCAPED;
         /* A failure outranks a cancel, as at the end of a group; a deadline that passed inside does not. */
-        if (rc == -ECANCELED && (!cancelled_outside || r->error.code != -ETIME)) {
+        if (rc == -ECANCELED && (!cancelled_outside || (r->error.code != -ETIME && !r->passed))) {
                 rc = r->error.code;
                 rs_error_give(l, &r->error);
-        } else if (rc != -ECANCELED && rc != r->error.code && r->error.code != -ETIME) {
+        } else if (rc != r->error.code && r->error.code != -ETIME) {
                 rs_report(l, RESHA_REPORT_LOST_ERROR, r->error.code, t, "%s", r->error.text);
         }
         rs_record_free(l, r);

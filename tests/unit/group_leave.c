@@ -108,6 +108,69 @@ TEST(group_that_is_ended_reports_nothing)
         ASSERT_STR(notes(), "a+ a-");
 }
 
+static int left_by_return(struct job *j)
+{
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, job, j);
+        return resha_sleep(RESHA_S(9));
+}
+
+/* What a function does after its block was left with -ECANCELED because of a failure. */
+static int goes_on(__attribute__((unused)) void *arg)
+{
+        struct job j = JOB("a", 1, .result = -EIO);
+
+        ASSERT_EQ(left_by_return(&j), -ECANCELED);
+        ASSERT_OK(resha_sleep(MS(1))); /* the failure is ignored */
+        return resha_sleep(RESHA_S(9));
+}
+
+static int cleans_up(__attribute__((unused)) void *arg)
+{
+        struct job j = JOB("a", 1, .result = -EIO, .clean = 20);
+        int rc = left_by_return(&j);
+
+        ASSERT_OK(resha_shielded(RESHA_S(9), job_clean, &j)); /* it is cancelled meanwhile */
+        return rc;
+}
+
+static int cancels_one_that_goes_on(__attribute__((unused)) void *arg)
+{
+        note("%d", status_when_cancelled(10, goes_on, NULL));
+        return 0;
+}
+
+TEST(group_failure_that_was_ignored_does_not_take_the_place_of_a_later_cancel)
+{
+        ASSERT_OK(test_run_opts(cancels_one_that_goes_on, NULL, &(resha_run_opts){ .report = note_report }));
+        ASSERT_STR(notes(), "a+ a- report 1 -5: a failed -125");
+}
+
+static int cancels_one_that_cleans_up(__attribute__((unused)) void *arg)
+{
+        note("%d", status_when_cancelled(10, cleans_up, NULL));
+        return 0;
+}
+
+TEST(group_failure_outranks_a_cancel_during_the_cleanup)
+{
+        ASSERT_OK(test_run_opts(cancels_one_that_cleans_up, NULL, &(resha_run_opts){ .report = note_report }));
+        ASSERT_STR(notes(), "a+ a- -5");
+}
+
+TASK(group_failure_stands_where_nothing_is_cancelled)
+{
+        struct job j = JOB("a", 1, .result = -EIO);
+
+        RESHA_SCOPE(s);
+        resha_timeout_begin(&s, RESHA_FOREVER);
+        int rc = left_by_return(&j);
+        ASSERT_OK(resha_sleep(MS(1)));
+        ASSERT_EQ(resha_scope_end(&s, rc), -EIO);
+        return 0;
+}
+
 TASK(group_declared_and_not_begun)
 {
         {
