@@ -175,8 +175,9 @@ static int wait_several(struct watch *w, resha_task *tasks, resha_duration at_mo
                 return rs_complete(w->loop, rc > 0 ? 0 : late(w));
         w->wait = (struct rs_wait){ .cancel = watch_cancel, .what = "tasks", .object = tasks };
         w->timer.fire = watch_late;
-        if (at_most.ns < INT64_MAX)
-                rs_timer_set(w->loop, &w->timer, resha_after(at_most).ns);
+        int64_t until = resha_after(at_most).ns;
+        if (until < INT64_MAX)
+                rs_timer_set(w->loop, &w->timer, until);
         rs_list_push(&w->loop->watchers, &w->wait.node);
         bool each = w->mode == WAIT_ALL || w->n == 1;
         rc = (int)(each ? rs_wait_for(w->loop, &w->wait, &all_whom) : rs_wait(w->loop, &w->wait));
