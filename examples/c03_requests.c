@@ -30,10 +30,8 @@ static int answer(resha_stream *s, void *arg)
 static int serve(void *arg)
 {
         struct server *server = arg;
-        int rc = resha_serve(server->listener, answer, server, NULL);
 
-        resha_listener_shutdown(server->listener); /* nobody waits for a server that is gone */
-        return rc;
+        return resha_serve(server->listener, answer, server, NULL);
 }
 
 struct request {

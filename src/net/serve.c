@@ -195,6 +195,8 @@ int resha_serve(resha_listener *n, int (*fn)(resha_stream *stream, void *arg), v
         struct rs_loop *l;
         int rc = rs_enter(&l);
 
+        if (rc == -ECANCELED && n->loop == l && !n->server)
+                resha_listener_shutdown(n); /* as a later cancel would */
         if (rc < 0)
                 return rc;
         if (!rs_reserved_zero(o->_reserved))

@@ -494,6 +494,23 @@ TASK(semantics_266_cancelled_server_shuts_its_listener_down)
 }
 
 /* The server waits for room, not for a connection. */
+TASK(a_server_cancelled_before_it_began_refuses_clients_too)
+{
+        struct world w = { .handler = greet };
+        resha_stream *s;
+        RESHA_GROUP(g);
+
+        world_open(&w);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, server, &w);
+        resha_group_cancel(&g);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(w.result, -ECANCELED);
+        ASSERT_EQ(resha_tcp_connect_addr(&w.addr, &s), -ECONNREFUSED);
+        resha_listener_close(w.listener);
+        return 0;
+}
+
 TASK(a_full_server_sees_its_shutdown)
 {
         struct world w = { .handler = stay, .opts = { .max_connections = 1 } };
