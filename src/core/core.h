@@ -272,6 +272,7 @@ struct rs_loop {
 
         void (*watch)(struct rs_loop *l, void *arg); /* see rs_watch_checkpoints(); NULL: nobody watches */
         void *watch_arg;
+        void (*watch_new)(struct rs_loop *l, struct rs_task *t); /* for tests, while `watch` is set: a task was made */
         bool simulated, strict, shuffle;
         bool finished;   /* the main task has ended */
         bool deadlocked; /* nothing could wake anybody; main was cancelled for that */
@@ -495,6 +496,7 @@ void rs_report_deadlock(struct rs_loop *l);
 void rs_report_stuck(struct rs_loop *l);
 void rs_loop_start_grace(struct rs_loop *l);
 enum rs_handle_state { RS_HANDLE_NEW, RS_HANDLE_RUNNING, RS_HANDLE_ENDED }; /* resha_task._state */
+void rs_task_watch(struct rs_loop *l, struct rs_task *t);
 void rs_watch_ended(struct rs_loop *l, const resha_task *h);
 struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg);
 void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc); /* frees it */

@@ -358,6 +358,13 @@ int rs_enter_slow(struct rs_loop *l)
         return -ECANCELED;
 }
 
+void rs_task_watch(struct rs_loop *l, struct rs_task *t)
+{
+        t->attention |= RS_WATCHED;
+        if (l->watch_new)
+                l->watch_new(l, t);
+}
+
 void rs_watch_checkpoints(struct rs_loop *l, void (*fn)(struct rs_loop *l, void *arg), void *arg)
 {
         l->watch = fn;

@@ -72,9 +72,10 @@ struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg)
         t->arg = arg;
         t->frame_low = UINTPTR_MAX;
         t->mark = ++l->last_mark;
-        t->attention = RS_UNLIKELY(l->watch != NULL) ? RS_WATCHED : 0;
         t->started = l->now;
         l->tasks++;
+        if (RS_UNLIKELY(l->watch != NULL))
+                rs_task_watch(l, t);
         return t;
 }
 

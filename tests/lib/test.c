@@ -13,6 +13,8 @@
 
 #include <resha/test.h>
 
+#include "hooks.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -26,6 +28,13 @@
 /* Of the internals (src/base/alloc.h): live allocations. Absent when a test links the shared library. */
 void rs_alloc_watch(bool on) __attribute__((weak));
 int64_t rs_alloc_live(void) __attribute__((weak));
+
+#pragma weak audit_test
+#pragma weak audit_setup
+#pragma weak audit_summary
+#pragma weak audit_failed
+#pragma weak audit_backend
+#pragma weak audit_cannot
 
 enum { EXIT_SKIPPED = 77, DEFAULT_TIMEOUT = 120 };
 
@@ -50,6 +59,8 @@ void test_fail(const char *file, int line, const char *format, ...)
 {
         va_list ap;
 
+        if (audit_failed)
+                audit_failed();
         fflush(stdout);
         const char *trial = resha_test_trial_text();
         fprintf(stderr, "%s:%d: %s%s%s%s%s: ", file, line, current, seed_note, trial ? " (" : "", trial ? trial : "",
@@ -134,8 +145,10 @@ void test_elapsed(resha_instant from, int64_t ms, const char *file, int line)
 
 const char *test_backend(void)
 {
-        const char *s = getenv("RESHA_TEST_BACKEND");
+        const char *s = audit_backend ? audit_backend() : NULL;
 
+        if (!s)
+                s = getenv("RESHA_TEST_BACKEND");
         return s && *s ? s : "sim:0";
 }
 
@@ -180,7 +193,7 @@ void test_run_seeds(resha_fn *fn, void *arg, unsigned n, const char *file, int l
 {
         static char text[64];
 
-        if (!test_is_sim()) {
+        if (!test_is_sim() || audit_backend) {
                 run_on(fn, arg, test_backend(), file, line);
                 return;
         }
@@ -236,6 +249,8 @@ void test_child(int (*fn)(void *arg), void *arg, struct test_child *c)
         size_t have = 0;
         ssize_t n;
 
+        if (audit_cannot)
+                audit_cannot("it forks");
         fflush(NULL);
         if (pipe(p) < 0)
                 test_fail(TEST_AT, "pipe: %m");
@@ -285,8 +300,11 @@ static void run_here(const struct test *t)
         if (rs_alloc_watch)
                 rs_alloc_watch(true);
         int64_t live = rs_alloc_live ? rs_alloc_live() : 0;
-        t->fn();
-        if (rs_alloc_live && rs_alloc_live() != live)
+        if (audit_test)
+                audit_test(t);
+        else
+                t->fn();
+        if (rs_alloc_live && !audit_test && rs_alloc_live() != live)
                 test_fail(t->file, 0, "%" PRId64 " allocations were not released", rs_alloc_live() - live);
         if (open_fds() != fds)
                 test_fail(t->file, 0, "%u descriptors are open, %u before the test", open_fds(), fds);
@@ -348,6 +366,8 @@ int main(int argc, char **argv)
                         here = true;
                 else
                         return 2;
+        if (audit_setup)
+                audit_setup();
         for (struct test *t = first; t; t = t->next)
                 if (matches(t, argv + optind) > want)
                         want = 2;
@@ -367,6 +387,8 @@ int main(int argc, char **argv)
         }
         if (list)
                 return 0;
+        if (audit_summary)
+                audit_summary();
         printf("%u passed, %u failed", passed, failed);
         if (skipped)
                 printf(", %u skipped", skipped);
