@@ -71,11 +71,12 @@ static void on_deadly(int sig)
 {
         static const char crashed[] = ": it crashed, or does not end; again: RESHA_TEST_TRIAL='";
 
+        context();
         (void)!write(2, test_name, strlen(test_name));
         (void)!write(2, crashed, sizeof crashed - 1);
         (void)!write(2, test_name, strlen(test_name));
         (void)!write(2, " ", 1);
-        (void)!write(2, context(), strlen(audit->context));
+        (void)!write(2, audit->context, strlen(audit->context));
         (void)!write(2, "'\n", 2);
         signal(sig, SIG_DFL);
         raise(sig);
@@ -126,7 +127,7 @@ static void endless(struct rs_loop *l, struct rs_inject *i)
         if (i->trial->checkpoints > i->checkpoints_max && !audit->endless) {
                 audit->endless = true;
                 i->checkpoints_max += SPIN;
-                rs_task_cancel(l, l->main_task);
+                rs_task_cancel(l, l->main_task, RS_CAUSE_CALL, NULL);
                 return;
         }
         audit_leave();
@@ -258,7 +259,9 @@ static void trial(resha_test_trial t)
         int rc;
 
         data_put_back();
-        *audit = (struct audit){ .trial = t, .number = number, .may_get_stuck = may_get_stuck, .disturbed = t.seed != 0 };
+        *audit = (struct audit){
+                .trial = t, .number = number, .may_get_stuck = may_get_stuck, .disturbed = t.seed != 0
+        };
         audit->inject = (struct rs_inject){ .trial = &audit->trial, .endless = endless };
         audit->inject.checkpoints_max = 200000;
         rs_alloc_watch(true);
@@ -280,6 +283,14 @@ static void trial(resha_test_trial t)
                 audit_wrong("%lld allocations were not released", (long long)leaked);
 }
 
+static double seconds(void)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 struct spread {
         uint64_t step, first, n;
 };
@@ -293,9 +304,14 @@ static struct spread spread(uint64_t n, uint64_t most, uint64_t seed)
 
 /* Of one seed: at each checkpoint a cancel of one of the three, another one for each seed, once and twice; each
  * allocation. */
-static void trials(uint64_t seed, uint64_t most)
+static void trials(uint64_t seed, uint64_t most, double at_most)
 {
+        double begun = seconds();
+
         trial((resha_test_trial){ .seed = seed });
+        double affordable = at_most / (seconds() - begun + 1e-6) / 3;
+        if (affordable < (double)most)
+                most = affordable < 1 ? 1 : (uint64_t)affordable;
         uint64_t checkpoints = audit->trial.checkpoints, allocs = audit->trial.allocs;
         if (seed == 0)
                 audit->may_get_stuck = audit->stuck > 0;
@@ -311,14 +327,6 @@ static void trials(uint64_t seed, uint64_t most)
                 trial((resha_test_trial){ .seed = seed, .alloc = n });
 }
 
-static double seconds(void)
-{
-        struct timespec t;
-
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static uint64_t number_of(const char *name, uint64_t otherwise)
 {
         const char *text = getenv(name);
@@ -330,16 +338,15 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 static void all_trials(void)
 {
         uint64_t seeds = number_of("AUDIT_SEEDS", SEEDS_FEW), most = number_of("AUDIT_MOST", 40);
-        double share = (double)number_of("AUDIT_MS", 2000) / 1e3 / (double)seeds, begun = seconds();
+        double share = (double)number_of("AUDIT_MS", 2000) / 1e3, begun = seconds();
 
         totals->tests++;
         totals->seeds = seeds;
-        uint64_t of_seed = most;
         for (uint64_t seed = 0; seed < seeds; seed++) {
-                trials(seed, of_seed);
-                bool late = seconds() - begun > share * (double)(seed + 1);
-                of_seed = late ? (of_seed + 1) / 2 : of_seed < most ? of_seed + 1 : most;
-                totals->shortened += seed == seeds - 1 && of_seed < most / 2;
+                double left = (share - (seconds() - begun)) / (double)(seeds - seed);
+                if (seed == seeds - 1)
+                        totals->shortened += left < 0;
+                trials(seed, most, left);
         }
 }
 
@@ -398,7 +405,7 @@ void audit_summary(void)
 {
         printf("audit: %llu tests under %llu seeds each, %llu trials, %llu of them with a task ended at an assertion; "
                "%llu tests with fewer trials for each seed, as they take long; %llu not run (tests/audit/skipped)\n",
-               (unsigned long long)totals->tests, (unsigned long long)totals->seeds,
-               (unsigned long long)totals->trials, (unsigned long long)totals->abandoned,
-               (unsigned long long)totals->shortened, (unsigned long long)totals->listed);
+               (unsigned long long)totals->tests, (unsigned long long)totals->seeds, (unsigned long long)totals->trials,
+               (unsigned long long)totals->abandoned, (unsigned long long)totals->shortened,
+               (unsigned long long)totals->listed);
 }

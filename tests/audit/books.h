@@ -24,12 +24,12 @@ struct audit {
         bool disturbed;     /* by its seed; else see audit_disturbed() */
         unsigned abandoned; /* tasks, or the test itself, that were ended at an assertion */
         unsigned stuck, deadlocks;
-        unsigned lost; /* errors reported as lost */
-        uint64_t begun, ended;  /* tasks */
-        bool may_get_stuck;     /* it does undisturbed, on purpose */
-        bool has_streams;       /* which the test releases, unless it is ended before */
-        bool endless;           /* it was cancelled for having no end */
-        int last_child_rc;      /* what the group was told of the task that ended last */
+        unsigned lost;         /* errors reported as lost */
+        uint64_t begun, ended; /* tasks */
+        bool may_get_stuck;    /* it does undisturbed, on purpose */
+        bool has_streams;      /* which the test releases, unless it is ended before */
+        bool endless;          /* it was cancelled for having no end */
+        int last_child_rc;     /* what the group was told of the task that ended last */
         char context[256];
 };
 extern struct audit *audit;

@@ -41,18 +41,19 @@ static bool has(const struct pending *p, int code)
         return false;
 }
 
-/* rc came out of a boundary; `added` errors came to those from before, `left` are still there, `listed` went to a group's
- * list and count. */
+/* rc came out of a boundary; `added` errors came to those from before, `left` are still there, `listed` went to a
+ * group's list and count. */
 static void check(const char *where, const struct rs_task *t, const struct pending *before, size_t added, size_t left,
                   size_t listed, int rc)
 {
         size_t out = left + listed + (audit->lost - before->lost) + (rc < 0 && has(before, rc));
 
         if (before->n + added > out + before->deadlines)
-                audit_wrong("%s of task \"%s\": of %zu errors that were kept for it, the first %d (%s), one went nowhere; its "
-                            "result is %d",
-                            where, t->name, before->n + added, before->n ? before->codes[0] : 0,
-                            resha_strerror(before->n ? before->codes[0] : 0), rc);
+                audit_wrong(
+                        "%s of task \"%s\": of %zu errors that were kept for it, the first %d (%s), one went nowhere; its "
+                        "result is %d",
+                        where, t->name, before->n + added, before->n ? before->codes[0] : 0,
+                        resha_strerror(before->n ? before->codes[0] : 0), rc);
 }
 
 /* The current task, if the scope is its innermost one: then the books can tell. */
@@ -106,8 +107,8 @@ int audit_group_end(resha_group *group, int rc)
                 e = books_find(g, GROUP);
         size_t of_others = e && g->failures ? (size_t)(e->in + e->gone) : 0, of_body = g->failures - of_others;
         if (g->running || of_body > 1)
-                audit_wrong("group: ended with %zu children, %zu failures of which %zu are of children and spawns", g->running,
-                            g->failures, of_others);
+                audit_wrong("group: ended with %zu children, %zu failures of which %zu are of children and spawns",
+                            g->running, g->failures, of_others);
         if (g->failures && rc != g->failure_code)
                 audit_wrong("group: its first failure is %d, its result %d", g->failure_code, rc);
         /* An error of the body that is not the first is in the list and the count. */
@@ -142,19 +143,22 @@ void __wrap_rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct r
 void __wrap_rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled)
 {
         size_t failures = g->failures, stopped = g->cancelled, running = g->running;
-        bool waits = !rs_list_empty(&g->spawners), failed = rc < 0 && !cancelled;
+        bool waits = !rs_list_empty(&g->spawners), failed = rc < 0 && !cancelled && !g->collected;
         struct entry *e = failures ? books_entry(g, GROUP) : books_fresh(g, GROUP);
 
         audit->last_child_rc = rc;
         e->in += failed;
         __real_rs_group_child_ended(l, g, t, rc, cancelled);
+        if (g->collected)
+                return; /* completions take the failures, and start the next one */
         /* The joiner does not run before we are back. */
         if (g->failures != failures + failed || g->cancelled != stopped + (rc < 0 && cancelled))
-                audit_wrong("group: a child ended with %d; failures went from %zu to %zu, cancelled from %zu to %zu", rc,
-                            failures, g->failures, stopped, g->cancelled);
+                audit_wrong("group: a child ended with %d; failures went from %zu to %zu, cancelled from %zu to %zu",
+                            rc, failures, g->failures, stopped, g->cancelled);
         if (failed && !failures && g->failure_code != rc)
                 audit_wrong("group: its first child fails with %d, it remembers %d", rc, g->failure_code);
-        if (g->running + 1 != running && g->running + 1 != running + waits) /* a failure takes spawners out of the line */
+        if (g->running + 1 != running &&
+            g->running + 1 != running + waits) /* a failure takes spawners out of the line */
                 audit_wrong("group: of %zu children one has ended, %zu are left", running, g->running);
         if (g->limit != SIZE_MAX && g->running > g->limit)
                 audit_wrong("group: %zu children, at most %zu", g->running, g->limit);

@@ -367,9 +367,8 @@ int audit_event_wait(resha_event *event)
 
         if (!l || !l->current)
                 return resha_event_wait(event);
-        struct waiting w __attribute__((cleanup(waiting_end))) = { .next = e->waiting,
-                                                                   .link = &e->waiting,
-                                                                   .task = l->current };
+        struct waiting w
+                __attribute__((cleanup(waiting_end))) = { .next = e->waiting, .link = &e->waiting, .task = l->current };
         if (w.next)
                 w.next->link = &w.next;
         e->waiting = &w;
