@@ -49,11 +49,11 @@ static void check(const char *where, const struct rs_task *t, const struct pendi
         size_t out = left + listed + (audit->lost - before->lost) + (rc < 0 && has(before, rc));
 
         if (before->n + added > out + before->deadlines)
-                audit_wrong(
-                        "%s of task \"%s\": of %zu errors that were kept for it, the first %d (%s), one went nowhere; its "
-                        "result is %d",
-                        where, t->name, before->n + added, before->n ? before->codes[0] : 0,
-                        resha_strerror(before->n ? before->codes[0] : 0), rc);
+                audit_wrong("%s of task \"%s\": of %zu errors that were kept for it, the first %d (%s), one went "
+                            "nowhere; its "
+                            "result is %d",
+                            where, t->name, before->n + added, before->n ? before->codes[0] : 0,
+                            resha_strerror(before->n ? before->codes[0] : 0), rc);
 }
 
 /* The current task, if the scope is its innermost one: then the books can tell. */

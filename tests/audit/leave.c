@@ -79,13 +79,13 @@ static _Unwind_Reason_Code stop(int version, _Unwind_Action actions, _Unwind_Exc
                 return _URC_NO_REASON;
         struct base *base = l->base;
         release(l);
-        longjmp(base->env, 1);
+        _longjmp(base->env, 1);
 }
 
 static __attribute__((noinline)) bool enter(struct base *b, resha_fn *fn, void *arg, int *ret_rc)
 {
         b->frame = (uintptr_t)__builtin_frame_address(0);
-        if (setjmp(b->env))
+        if (_setjmp(b->env))
                 return true;
         *ret_rc = fn(arg);
         return false;
