@@ -205,8 +205,7 @@ int audit_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
         return resha_stream_new(ops, impl, ret_stream);
 }
 
-void __real_rs_loop_done(struct rs_loop *l);
-void __wrap_rs_loop_done(struct rs_loop *l);
+__typeof__(rs_loop_done) __real_rs_loop_done, __wrap_rs_loop_done; /* of its type, or this does not compile */
 
 void __wrap_rs_loop_done(struct rs_loop *l)
 {

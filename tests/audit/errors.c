@@ -137,8 +137,10 @@ void audit_group_leave(resha_group *group)
 
 /* ---- ends of tasks ---- */
 
-void __real_rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled);
-void __wrap_rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled);
+/* Of the type of what they stand for, or this does not compile. */
+__typeof__(rs_group_child_ended) __real_rs_group_child_ended, __wrap_rs_group_child_ended;
+__typeof__(rs_group_fail) __real_rs_group_fail, __wrap_rs_group_fail;
+__typeof__(rs_task_end) __real_rs_task_end, __wrap_rs_task_end;
 
 void __wrap_rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled)
 {
@@ -164,18 +166,12 @@ void __wrap_rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct r
                 audit_wrong("group: %zu children, at most %zu", g->running, g->limit);
 }
 
-void __real_rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e);
-void __wrap_rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e);
-
 /* A spawn that failed. */
-void __wrap_rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e)
+void __wrap_rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e, enum rs_cause cause)
 {
         (g->failures ? books_entry(g, GROUP) : books_fresh(g, GROUP))->gone++;
-        __real_rs_group_fail(l, g, code, e);
+        __real_rs_group_fail(l, g, code, e, cause);
 }
-
-void __real_rs_task_end(struct rs_loop *l, struct rs_task *t, int rc);
-void __wrap_rs_task_end(struct rs_loop *l, struct rs_task *t, int rc);
 
 void __wrap_rs_task_end(struct rs_loop *l, struct rs_task *t, int rc)
 {
