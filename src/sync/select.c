@@ -9,8 +9,8 @@
  * nothing.
  *
  * Invariants
- *  1. wait.wait.task of a case is set exactly while it stands in a line (an instant: while it is the earliest, and the
- *     timer stands for it).
+ *  1. wait.wait.task of a case is set exactly while a select waits with it, also where the case stands in no line: one
+ *     of nothing, and an instant, for the earliest of which the timer stands.
  *  2. Between the last look at the cases and the wait nothing else runs: no wake-up is missed. */
 
 #include <limits.h>
@@ -56,6 +56,7 @@ static int case_valid(const struct rs_loop *l, const struct select_case *c, size
         int rc = rs_task_ended(l, c->on.task);
         return rc == -EINVAL    ? resha_fail_at(rc, NULL, "case %zu of a select: a task that was never spawned", i)
                : rc == -EDEADLK ? resha_fail_at(rc, NULL, "case %zu of a select waits for this task's own end", i)
+               : rc == -EPERM   ? resha_fail_at(rc, NULL, "case %zu of a select: a task of another loop", i)
                                 : 0;
 }
 
@@ -77,7 +78,7 @@ static int try_case(const struct rs_loop *l, struct select_case *c)
 /* The index of the case that was done, -EAGAIN if there is none, or what is wrong. */
 static int look(const struct rs_loop *l, struct select_case *cases, size_t n)
 {
-        int rc = n && n <= INT_MAX ? 0 : -EINVAL;
+        int rc = n && n <= INT_MAX ? 0 : resha_fail_at(-EINVAL, NULL, "a select of %zu cases: 1 to %d", n, INT_MAX);
 
         for (size_t i = 0; i < n && rc == 0; i++)
                 rc = case_valid(l, &cases[i], i);
@@ -103,6 +104,7 @@ static struct rs_list *line_of(struct select_case *c)
 /* An instant only takes part in the choice of the earliest. */
 static void stand(struct select *s, struct select_case *c)
 {
+        c->wait.wait = (struct rs_wait){ .task = rs_loop_current->current, .object = &s->choice.wait };
         if (c->kind == RESHA_CASE_TIME) {
                 if (c->on.ns != INT64_MAX && (!s->earliest || c->on.ns < s->earliest->on.ns))
                         s->earliest = c;
@@ -110,18 +112,17 @@ static void stand(struct select *s, struct select_case *c)
         }
         if (!c->on.queue)
                 return;
-        c->wait.wait = (struct rs_wait){ .task = rs_loop_current->current, .object = &s->choice.wait };
         if (c->kind == RESHA_CASE_GET || c->kind == RESHA_CASE_PUT)
                 rs_queue_stand(&c->wait, c->on.queue, c->kind == RESHA_CASE_PUT, c->item);
         else
                 rs_list_push(line_of(c), &c->wait.wait.node);
 }
 
-static void leave(struct select *s, struct select_case *c)
+static void leave(struct select_case *c)
 {
-        if (c->kind == RESHA_CASE_TIME)
-                rs_timer_clear(rs_loop_current, &s->timer);
-        else if (c->kind == RESHA_CASE_GET || c->kind == RESHA_CASE_PUT)
+        if (c->kind == RESHA_CASE_TIME || !c->on.queue)
+                return;
+        if (c->kind == RESHA_CASE_GET || c->kind == RESHA_CASE_PUT)
                 rs_queue_leave(&c->wait);
         else
                 rs_list_remove(line_of(c), &c->wait.wait.node);
@@ -130,10 +131,11 @@ static void leave(struct select *s, struct select_case *c)
 /* Out of all lines but that of `done`, which has been taken out of its own. */
 static void leave_all(struct select *s, const struct select_case *done)
 {
+        rs_timer_clear(rs_loop_current, &s->timer);
         for (size_t i = 0; i < s->n; i++) {
                 struct select_case *c = &s->cases[i];
-                if (c->wait.wait.task && c != done)
-                        leave(s, c);
+                if (c != done)
+                        leave(c);
                 c->wait.wait.task = NULL;
         }
 }
@@ -168,10 +170,8 @@ static int wait_for_one(struct rs_loop *l, struct select_case *cases, size_t n)
 
         for (size_t i = 0; i < n; i++)
                 stand(&s, &cases[i]);
-        if (s.earliest) {
-                s.earliest->wait.wait = (struct rs_wait){ .task = l->current, .object = &s.choice.wait };
+        if (s.earliest)
                 rs_timer_set(l, &s.timer, s.earliest->on.ns);
-        }
         return (int)rs_wait(l, &s.choice.wait);
 }
 

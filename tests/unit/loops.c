@@ -148,9 +148,13 @@ TASK(semantics_192_mutex_held_in_another_loop)
 
 static int meddles_on_its_loop(void *arg)
 {
+        resha_case c = RESHA_ON_TASK(arg);
+
         resha_task_cancel(arg);
         ASSERT_EQ(resha_task_wait(arg, NULL), -EPERM);
         ASSERT_EQ(resha_task_wait_all(arg, 1, RESHA_S(1), NULL), -EPERM);
+        ASSERT_EQ(resha_select(&c, 1), -EPERM);
+        ASSERT_HAS(resha_error_of(-EPERM)->text, "another loop");
         return resha_sleep(RESHA_MS(1)); /* it goes on */
 }
 

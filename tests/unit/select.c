@@ -132,6 +132,30 @@ TASK(select_of_a_case_that_another_task_waits_with)
         return resha_group_end(&g, 0);
 }
 
+static int waits_with_both(void *arg)
+{
+        return resha_select(arg, 2);
+}
+
+/* Also of one that stands in no line: what the first who waits with it does at its end must not be the second's. */
+TASK(select_of_a_later_instant_or_of_nothing_that_another_task_waits_with)
+{
+        resha_case c[] = { RESHA_ON_TIME(resha_after(MS(10))), RESHA_ON_TIME(resha_after(MS(20))) };
+        resha_case d[] = { RESHA_ON_TIME(resha_after(MS(10))), RESHA_ON_EVENT(NULL) };
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, waits_with_both, c);
+        resha_spawn(&g, waits_with_both, d);
+        ASSERT_OK(resha_yield());
+        ASSERT_EQ(resha_select(&c[1], 1), -EBUSY);
+        ASSERT_HAS(resha_error_of(-EBUSY)->text, "case 0");
+        ASSERT_EQ(resha_select(&d[1], 1), -EBUSY);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(resha_select(&c[1], 1), 0);
+        return 0;
+}
+
 /* ---- one who waits, and what the others do meanwhile ---- */
 
 struct chooser {
