@@ -81,7 +81,8 @@ int resha_barrier_wait(resha_barrier *barrier)
         if (!b->parties)
                 return resha_fail_at(-EINVAL, NULL, "the barrier has no parties: call resha_barrier_init() first");
         if (b->broken)
-                return resha_fail_at(RESHA_EBROKEN, NULL, "the barrier was aborted before: reset it to use it again");
+                return rs_complete(l, resha_fail_at(RESHA_EBROKEN, NULL,
+                                                    "the barrier was aborted before: reset it to use it again"));
         if (b->waiting + 1 == b->parties) {
                 let_through(b);
                 return rs_complete(l, (int)b->parties - 1);

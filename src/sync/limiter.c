@@ -101,7 +101,7 @@ static int64_t rate_next(const struct rate *r, int64_t last)
 
         if (r->level < r->burst)
                 return INT64_MIN;
-        int64_t burst = r->leaked + (int64_t)(r->level - r->burst + 1) * r->leak;
+        int64_t burst = rs_time_add(r->leaked, (int64_t)(r->level - r->burst + 1) * r->leak);
         return earlier(even, earlier(burst, rs_time_add(last, r->per)));
 }
 
@@ -312,7 +312,8 @@ int resha_limiter_acquire_by(resha_limiter *limiter, resha_instant by)
                 return no_rate();
         int64_t now = rs_now(l);
         if (turn_at_the_end(m, now, by.ns) > by.ns)
-                return resha_fail_at(-ETIME, NULL, "the limiter's next turn would come after the deadline");
+                return rs_complete(
+                        l, resha_fail_at(-ETIME, NULL, "the limiter's next turn would come after the deadline"));
         rc = acquire(l, m, now, by.ns);
         return rc == -ETIME ? resha_fail_at(rc, NULL, "the limiter put its turn off until after the deadline") : rc;
 }

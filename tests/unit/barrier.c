@@ -255,6 +255,28 @@ TEST(barrier_rounds_under_many_seeds)
         RUN_SEEDS(many_rounds, NULL, 50);
 }
 
+static int counts(void *n)
+{
+        ++*(int *)n;
+        return 0;
+}
+
+TASK(barrier_that_is_broken_lets_others_run)
+{
+        resha_barrier b;
+        int turns = 0;
+
+        ASSERT_OK(resha_barrier_init(&b, 2));
+        resha_barrier_abort(&b);
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, counts, &turns);
+        for (int i = 0; i < 64; i++)
+                ASSERT_EQ(resha_barrier_wait(&b), RESHA_EBROKEN);
+        ASSERT_EQ(turns, 1);
+        return resha_group_end(&g, 0);
+}
+
 TASK(barrier_without_init)
 {
         resha_barrier b = { { 0 } };

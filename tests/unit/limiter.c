@@ -462,3 +462,39 @@ TASK(limiter_that_never_waits_lets_others_run)
         ASSERT_EQ(turns, 1);
         return resha_group_end(&g, 0);
 }
+
+TASK(limiter_acquire_by_that_fails_at_once_lets_others_run)
+{
+        resha_limiter l;
+        int turns = 0;
+
+        ASSERT_OK(resha_limiter_init(&l, 1, RESHA_S(1), 0));
+        ASSERT_OK(resha_limiter_acquire(&l));
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, sees_turn, &turns);
+        for (int i = 0; i < 63; i++)
+                ASSERT_EQ(resha_limiter_acquire_by(&l, resha_now()), -ETIME);
+        ASSERT_EQ(turns, 1);
+        return resha_group_end(&g, 0);
+}
+
+/* What comes behind the end of the clock never comes: by no rule is it wrapped round to the past. */
+TASK(limiter_at_the_end_of_time)
+{
+        const resha_rate rates[] = { { .count = 2, .per = RESHA_S(10), .burst = 2 },
+                                     { .count = 3, .per = RESHA_S(30 * 24 * 3600), .burst = 1 } };
+
+        SIM_ONLY();
+        ASSERT_OK(resha_sleep_until((resha_instant){ INT64_MAX - 1000000000 }));
+        for (size_t i = 0; i < 2; i++) {
+                resha_limiter l;
+                ASSERT_OK(resha_limiter_init_rates(&l, &rates[i], 1));
+                for (unsigned k = 0; k < rates[i].burst; k++)
+                        ASSERT_OK(resha_limiter_acquire_by(&l, RESHA_NEVER));
+                ASSERT_EQ(resha_limiter_try_acquire(&l), -EAGAIN);
+                ASSERT_EQ(resha_limiter_acquire_by(&l, (resha_instant){ INT64_MAX - 1 }), -ETIME);
+                ASSERT_EQ(resha_timeout(RESHA_MS(5), acquires, &l), -ETIME);
+        }
+        return 0;
+}
