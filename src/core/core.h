@@ -331,6 +331,10 @@ static inline int rs_complete(struct rs_loop *l, int result)
 intptr_t rs_wait(struct rs_loop *l, struct rs_wait *w);
 void rs_wake(struct rs_wait *w, intptr_t result);
 
+/* For calls that are made outside of tasks too, before they wake who is first in line: aborts where this thread does
+ * not run the loop of that task. Nothing that tasks share has a lock: it is not whole any more. */
+void rs_wake_check(const struct rs_list *line);
+
 /* A task begins, and ends, to wait for tasks that can be named: around its wait, or while it waits for something else
  * and then for them. */
 static inline void rs_whom_set(struct rs_loop *l, struct rs_task *t, const struct rs_whom *whom)

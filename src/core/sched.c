@@ -280,6 +280,15 @@ void rs_wake(struct rs_wait *w, intptr_t result)
         rs_ready(rs_loop_current, t);
 }
 
+void rs_wake_check(const struct rs_list *line)
+{
+        const struct rs_task *t = line->first ? RS_CONTAINER(line->first, struct rs_wait, node)->task : NULL;
+
+        if (t && (!rs_loop_current || !rs_task_is_here(rs_loop_current, t->mark)))
+                rs_task_abort(t, "is woken by a thread that does not run its loop; what tasks share is for that loop's "
+                                 "thread alone: let the thread job return, and its task do the rest");
+}
+
 void rs_yield(struct rs_loop *l)
 {
         rs_ready(l, l->current);

@@ -53,6 +53,7 @@ static void let_through(struct barrier *b)
 {
         struct rs_node *n;
 
+        rs_wake_check(&b->waiters);
         for (int index = 0; (n = rs_list_pop(&b->waiters)); index++)
                 rs_wake(RS_CONTAINER(n, struct rs_wait, node), index);
         b->waiting = 0;
@@ -62,6 +63,7 @@ static void break_line(struct barrier *b, const char *why)
 {
         struct rs_node *n;
 
+        rs_wake_check(&b->waiters);
         while ((n = rs_list_pop(&b->waiters))) {
                 struct rs_wait *w = RS_CONTAINER(n, struct rs_wait, node);
                 RS_CONTAINER(w, struct barrier_wait, wait)->broken = why;

@@ -31,6 +31,7 @@ void resha_event_set(resha_event *event)
         struct event *e = event_of(event);
         struct rs_node *n;
 
+        rs_wake_check(&e->waiters);
         e->set = true;
         while ((n = rs_list_pop(&e->waiters)))
                 rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);

@@ -340,6 +340,7 @@ void resha_limiter_pause_until(resha_limiter *limiter, resha_instant t)
 
         if (t.ns <= m->not_before)
                 return;
+        rs_wake_check(&m->line);
         m->not_before = t.ns;
         if (!rs_list_empty(&m->line) && !m->starting)
                 set_timer(rs_loop_current, m);

@@ -275,11 +275,13 @@ static inline int try_get(resha_queue *q, void *ret_item)
 
 int resha_queue_try_put(resha_queue *q, const void *item)
 {
+        rs_wake_check(&q->getters);
         return try_put(q, item);
 }
 
 int resha_queue_try_get(resha_queue *q, void *ret_item)
 {
+        rs_wake_check(&q->putters);
         return try_get(q, ret_item);
 }
 
@@ -338,6 +340,7 @@ static void wake_line(struct rs_list *line)
 {
         struct rs_node *n;
 
+        rs_wake_check(line);
         while ((n = rs_list_pop(line)))
                 rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
 }

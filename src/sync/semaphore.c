@@ -59,11 +59,12 @@ int resha_semaphore_release(resha_semaphore *semaphore)
 
         if (s->available == s->permits)
                 return -EOVERFLOW;
-        struct rs_node *n = rs_list_pop(&s->waiters);
-        if (n)
-                rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
-        else
+        if (RS_LIKELY(rs_list_empty(&s->waiters))) {
                 s->available++;
+                return 0;
+        }
+        rs_wake_check(&s->waiters);
+        rs_wake(RS_CONTAINER(rs_list_pop(&s->waiters), struct rs_wait, node), 0);
         return 0;
 }
 

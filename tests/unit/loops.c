@@ -2,6 +2,8 @@
 /* Several loops at once, each on a thread of its own: nothing is shared. */
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "job.h"
 
@@ -214,6 +216,183 @@ TEST(semantics_33_waiting_for_the_task_of_another_loop_is_an_error)
 TEST(semantics_162_tasks_of_different_loops_are_not_waited_for_together)
 {
         RUN(with_a_meddler, NULL);
+}
+
+/* ---- waking from a thread without the loop ---- */
+
+struct shared {
+        resha_event event;
+        resha_semaphore semaphore;
+        resha_barrier barrier;
+        resha_limiter limiter;
+        resha_queue *empty, *full;
+        int item;
+};
+
+static int waits_for_event(void *arg)
+{
+        return resha_event_wait(&((struct shared *)arg)->event);
+}
+
+static int waits_for_permit(void *arg)
+{
+        return resha_semaphore_acquire(&((struct shared *)arg)->semaphore);
+}
+
+static int waits_at_barrier(void *arg)
+{
+        return resha_barrier_wait(&((struct shared *)arg)->barrier);
+}
+
+static int waits_for_rate(void *arg)
+{
+        return resha_limiter_acquire(&((struct shared *)arg)->limiter);
+}
+
+static int waits_for_item(void *arg)
+{
+        struct shared *s = arg;
+
+        return resha_queue_get(s->empty, &s->item);
+}
+
+static int waits_for_place(void *arg)
+{
+        struct shared *s = arg;
+
+        return resha_queue_put(s->full, &s->item);
+}
+
+static int waits_for_work(void *arg)
+{
+        return resha_queue_join(((struct shared *)arg)->full);
+}
+
+static int waits_for_either(void *arg)
+{
+        struct shared *s = arg;
+        resha_case c[] = { RESHA_ON_GET(s->empty, &s->item), RESHA_ON_EVENT(&s->event) };
+
+        return resha_select(c, 2);
+}
+
+static void sets(struct shared *s)
+{
+        resha_event_set(&s->event);
+}
+
+static void releases(struct shared *s)
+{
+        resha_semaphore_release(&s->semaphore);
+}
+
+static void breaks(struct shared *s)
+{
+        resha_barrier_abort(&s->barrier);
+}
+
+static void comes_last(struct shared *s)
+{
+        int rc = resha_barrier_wait(&s->barrier);
+
+        if (rc == -EPERM) /* no task: it has not come */
+                breaks(s);
+}
+
+static void pauses(struct shared *s)
+{
+        resha_limiter_pause_until(&s->limiter, RESHA_NEVER);
+}
+
+static void puts_one(struct shared *s)
+{
+        resha_queue_try_put(s->empty, &s->item);
+}
+
+static void gets_one(struct shared *s)
+{
+        resha_queue_try_get(s->full, &s->item);
+}
+
+static void shuts_down(struct shared *s)
+{
+        resha_queue_shutdown(s->empty);
+}
+
+static void shuts_down_now(struct shared *s)
+{
+        resha_queue_shutdown_now(s->full);
+}
+
+/* One who waits, and what another thread does that would wake it, each way there is. */
+static const struct from_outside {
+        resha_fn *waits;
+        void (*wakes)(struct shared *s);
+} from_outside[] = {
+        { waits_for_event, sets },        { waits_for_permit, releases }, { waits_at_barrier, breaks },
+        { waits_at_barrier, comes_last }, { waits_for_rate, pauses },     { waits_for_item, puts_one },
+        { waits_for_item, shuts_down },   { waits_for_place, gets_one },  { waits_for_work, shuts_down_now },
+        { waits_for_either, puts_one },   { waits_for_either, sets },
+};
+
+static const struct from_outside *outside;
+static bool with_a_loop;
+
+static int wakes_in_a_run(void *arg)
+{
+        outside->wakes(arg);
+        return 0;
+}
+
+static void *wakes(void *arg)
+{
+        if (with_a_loop)
+                resha_run(wakes_in_a_run, arg, &(resha_run_opts){ .backend = test_backend() });
+        else
+                outside->wakes(arg);
+        return NULL;
+}
+
+static int is_woken_from_outside(__attribute__((unused)) void *arg)
+{
+        struct shared s = { .item = 1 };
+        pthread_t thread;
+
+        resha_semaphore_init(&s.semaphore, 1);
+        ASSERT_OK(resha_semaphore_acquire(&s.semaphore));
+        ASSERT_OK(resha_barrier_init(&s.barrier, 2));
+        ASSERT_OK(resha_limiter_init(&s.limiter, 1, RESHA_S(3600), 0));
+        ASSERT_OK(resha_limiter_acquire(&s.limiter));
+        ASSERT_OK(resha_queue_new(sizeof(int), 1, NULL, &s.empty));
+        ASSERT_OK(resha_queue_new(sizeof(int), 1, NULL, &s.full));
+        ASSERT_EQ(resha_queue_put(s.full, &s.item), 1);
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, outside->waits, &s);
+        ASSERT_OK(resha_yield());
+        ASSERT_EQ(pthread_create(&thread, NULL, wakes, &s), 0);
+        ASSERT_EQ(pthread_join(thread, NULL), 0);
+        resha_group_cancel(&g);
+        return resha_group_end(&g, 0);
+}
+
+static int run_outside(void *arg)
+{
+        return test_run_opts(is_woken_from_outside, arg, NULL);
+}
+
+TEST(waking_on_a_thread_that_does_not_run_the_loop_aborts)
+{
+        for (size_t i = 0; i < 2 * sizeof from_outside / sizeof from_outside[0]; i++) {
+                struct test_child c;
+
+                outside = &from_outside[i / 2];
+                with_a_loop = i % 2;
+                test_child(run_outside, NULL, &c);
+                ASSERT_HAS(c.text, "task \"outside->waits\" spawned at");
+                ASSERT_HAS(c.text, "a thread that does not run its loop");
+                ASSERT_TRUE(WIFSIGNALED(c.status) && WTERMSIG(c.status) == SIGABRT);
+        }
 }
 
 static int spawns_from_a_thread(void *arg)
