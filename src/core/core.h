@@ -397,6 +397,9 @@ void rs_cleanup_remove(struct rs_loop *l, struct rs_cleanup *c);
 /* A thread that runs a job for a task has no loop; resha_fail() and resha_error_of() use these records while set. */
 void rs_thread_records_set(struct rs_records *records);
 
+/* A mistake of the program: `code` with its record, and in a strict run an abort that says the same. */
+int rs_misuse(int code, const char *format, ...) RESHA_PRINTF(2, 3) __attribute__((cold, noinline));
+
 /* Error records. give: moves the record of e->code to the current task (copies; silently without, if there is no
  * memory). */
 void rs_error_give(struct rs_loop *l, const resha_error *e);

@@ -202,6 +202,20 @@ int resha_fail_at(int code, const char *site, const char *format, ...)
         return code;
 }
 
+int rs_misuse(int code, const char *format, ...)
+{
+        const struct rs_loop *l = rs_loop_current;
+        char text[sizeof scratch.text];
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(text, sizeof text, format, args);
+        va_end(args);
+        if (l && l->strict)
+                rs_task_abort(l->current, "%s", text);
+        return resha_fail_at(code, NULL, "%s", text);
+}
+
 const resha_error *resha_error_of(int rc)
 {
         struct rs_loop *l = rs_loop_current;

@@ -332,9 +332,7 @@ static int refuse_suspend(struct rs_loop *l)
 
         while (s && !s->why)
                 s = s->parent;
-        if (l->strict)
-                rs_task_abort(l->current, "suspends inside a no-suspend region (%s)", s ? s->why : "?");
-        return resha_fail_at(-EDEADLK, NULL, "suspends inside a no-suspend region (%s)", s ? s->why : "?");
+        return rs_misuse(-EDEADLK, "suspends inside a no-suspend region (%s)", s ? s->why : "?");
 }
 
 static __attribute__((noinline, cold)) void report_ignored(struct rs_loop *l, struct rs_task *t)

@@ -34,7 +34,8 @@ static const struct barrier *const_barrier_of(const resha_barrier *b)
 int resha_barrier_init(resha_barrier *b, unsigned parties)
 {
         if (parties == 0 || parties > INT32_MAX)
-                return -EINVAL;
+                return resha_fail_at(-EINVAL, NULL, "a barrier of %u parties: 1 to %d are possible", parties,
+                                     INT32_MAX);
         *barrier_of(b) = (struct barrier){ .parties = parties };
         return 0;
 }
@@ -81,7 +82,7 @@ int resha_barrier_wait(resha_barrier *barrier)
         if (rc < 0)
                 return rc;
         if (!b->parties)
-                return resha_fail_at(-EINVAL, NULL, "the barrier has no parties: call resha_barrier_init() first");
+                return rs_misuse(-EINVAL, "the barrier has no parties: call resha_barrier_init() first");
         if (b->broken)
                 return rs_complete(l, resha_fail_at(RESHA_EBROKEN, NULL,
                                                     "the barrier was aborted before: reset it to use it again"));

@@ -60,9 +60,9 @@ static void condition_cancel(struct rs_wait *w)
 static int check_owner(const struct condition *c, const struct rs_loop *l)
 {
         if (RS_UNLIKELY(!c->mutex))
-                return resha_fail_at(-EINVAL, NULL, "the condition has no mutex: call resha_condition_init() first");
+                return rs_misuse(-EINVAL, "the condition has no mutex: call resha_condition_init() first");
         if (RS_UNLIKELY(!rs_mutex_held_by(c->mutex, l->current)))
-                return resha_fail_at(-EPERM, NULL, "this task does not hold the condition's mutex: lock it first");
+                return rs_misuse(-EPERM, "this task does not hold the condition's mutex: lock it first");
         return 0;
 }
 

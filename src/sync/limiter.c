@@ -76,13 +76,14 @@ static int64_t divide_up(int64_t a, int64_t b)
 
 /* ---- rates ---- */
 
-static int rate_init(struct rate *r, const resha_rate *given)
+/* False: a figure is out of range. */
+static bool rate_init(struct rate *r, const resha_rate *given)
 {
         const int64_t longest = INT64_C(30) * 24 * 3600 * 1000000000;
         uint32_t count = given->count, burst = given->burst ? given->burst : 1;
 
         if (!count || count > 1000000 || given->per.ns < 1000 || given->per.ns > longest || burst > count)
-                return -EINVAL;
+                return false;
         int64_t leak = divide_up(given->per.ns, count - burst + 1), per = leak * (count - burst + 1);
         *r = (struct rate){ .per = per,
                             .even = divide_up(per, count),
@@ -91,7 +92,7 @@ static int rate_init(struct rate *r, const resha_rate *given)
                             .leaked = INT64_MIN,
                             .count = count,
                             .burst = burst };
-        return 0;
+        return true;
 }
 
 /* When it allows the next start. */
@@ -134,11 +135,13 @@ int resha_limiter_init_rates(resha_limiter *limiter, const resha_rate *rates, si
         struct limiter m = { .last = INT64_MIN, .not_before = INT64_MIN, .n = (uint8_t)n };
 
         if (!n || n > RESHA_RATES_MAX)
-                return -EINVAL;
+                return resha_fail_at(-EINVAL, NULL, "a limiter of %zu rates: 1 to %d are possible", n, RESHA_RATES_MAX);
         for (size_t i = 0; i < n; i++) {
-                int rc = rate_init(&m.rate[i], &rates[i]);
-                if (rc < 0)
-                        return rc;
+                if (!rate_init(&m.rate[i], &rates[i]))
+                        return resha_fail_at(-EINVAL, NULL,
+                                             "rate %zu of a limiter: count is 1 to 1000000, per 1 us to 30 days, burst "
+                                             "at most count",
+                                             i);
         }
         *limiter_of(limiter) = m;
         return 0;
@@ -269,7 +272,7 @@ static int wait_in_line(struct rs_loop *l, struct limiter *m, int64_t by)
 
 static int no_rate(void)
 {
-        return resha_fail_at(-EINVAL, NULL, "the limiter has no rate: call resha_limiter_init() first");
+        return rs_misuse(-EINVAL, "the limiter has no rate: call resha_limiter_init() first");
 }
 
 /* Whether a start may be made, and nobody has to be let go before. */

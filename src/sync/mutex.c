@@ -37,9 +37,9 @@ int resha_mutex_lock(resha_mutex *mutex)
                 return rs_complete(l, 0);
         }
         if (rs_mutex_held_by(m, l->current))
-                return resha_fail_at(-EDEADLK, NULL, "this task holds the mutex already");
+                return rs_misuse(-EDEADLK, "this task holds the mutex already");
         if (RS_UNLIKELY(!rs_task_is_here(l, m->owner_mark)))
-                return resha_fail_at(-EPERM, NULL, "the mutex is held by a task of another loop");
+                return rs_misuse(-EPERM, "the mutex is held by a task of another loop");
         struct rs_wait w = { .cancel = mutex_cancel, .what = "mutex", .object = m };
         rs_list_push(&m->waiters, &w.node);
         return (int)rs_wait_for(l, &w, &rs_mutex_whom);
@@ -63,8 +63,10 @@ int resha_mutex_unlock(resha_mutex *mutex)
         struct rs_mutex *m = rs_mutex_of(mutex);
         struct rs_loop *l = rs_loop_current;
 
-        if (RS_UNLIKELY(!l || !l->current || !rs_mutex_held_by(m, l->current)))
+        if (RS_UNLIKELY(!l || !l->current))
                 return -EPERM;
+        if (RS_UNLIKELY(!rs_mutex_held_by(m, l->current)))
+                return rs_misuse(-EPERM, "this task unlocks a mutex that it does not hold");
         rs_mutex_pass(m);
         return 0;
 }

@@ -87,17 +87,24 @@ static int ring_grow(resha_queue *q, size_t room)
 
 /* ---- made and freed ---- */
 
-static bool opts_valid(size_t item_size, size_t capacity, const resha_queue_opts *o)
+static int check_opts(size_t item_size, size_t capacity, const resha_queue_opts *o)
 {
         size_t bytes;
 
-        if (!item_size || item_size > ITEM_MAX || !rs_reserved_zero(o->_reserved))
-                return false;
+        if (!item_size || item_size > ITEM_MAX)
+                return resha_fail_at(-EINVAL, NULL, "a queue of items of %zu bytes: 1 to %d are possible", item_size,
+                                     ITEM_MAX);
+        if (!rs_reserved_zero(o->_reserved))
+                return resha_fail_at(-EINVAL, NULL, "a reserved word of a queue's options is not zero");
         if (o->order > RESHA_PRIORITY || (o->order == RESHA_PRIORITY) != (o->compare != NULL))
-                return false;
-        if (capacity == 0)
-                return o->order == RESHA_FIFO;
-        return capacity == RESHA_UNBOUNDED || !__builtin_mul_overflow(item_size + sizeof(uint64_t), capacity, &bytes);
+                return resha_fail_at(-EINVAL, NULL,
+                                     "a queue has `compare` in the order RESHA_PRIORITY, and only there");
+        if (capacity == 0 && o->order != RESHA_FIFO)
+                return resha_fail_at(-EINVAL, NULL, "a queue of capacity 0 has no order but RESHA_FIFO");
+        if (capacity != RESHA_UNBOUNDED && __builtin_mul_overflow(item_size + sizeof(uint64_t), capacity, &bytes))
+                return resha_fail_at(-EINVAL, NULL, "a queue of %zu items of %zu bytes is larger than any memory",
+                                     capacity, item_size);
+        return 0;
 }
 
 static enum kind kind_of(size_t capacity, enum resha_queue_order order)
@@ -112,10 +119,10 @@ int resha_queue_new_opt(size_t item_size, size_t capacity, const resha_queue_opt
 {
         static const resha_queue_opts defaults;
         const resha_queue_opts *o = opts ? opts : &defaults;
-        int rc = 0;
+        int rc = check_opts(item_size, capacity, o);
 
-        if (!opts_valid(item_size, capacity, o))
-                return -EINVAL;
+        if (rc < 0)
+                return rc;
         resha_queue *q = resha_malloc(sizeof *q);
         if (!q)
                 return -ENOMEM;
@@ -130,7 +137,7 @@ int resha_queue_new_opt(size_t item_size, size_t capacity, const resha_queue_opt
                 rc = rs_pile_grow(&q->pile, capacity);
         if (rc < 0) {
                 resha_free(q);
-                return rc;
+                return resha_fail_at(rc, NULL, "no memory for a queue of %zu items of %zu bytes", capacity, item_size);
         }
         *ret_queue = q;
         return 0;
@@ -350,7 +357,7 @@ static void wake_line(struct rs_list *line)
 int resha_queue_task_done(resha_queue *q)
 {
         if (q->unfinished == resha_queue_count(q))
-                return -EINVAL;
+                return rs_misuse(-EINVAL, "an item of a queue is told done that nobody has taken: once for each get");
         if (--q->unfinished == 0)
                 wake_line(&q->joiners);
         return 0;

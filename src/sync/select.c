@@ -48,15 +48,15 @@ struct select {
 static int case_valid(const struct rs_loop *l, const struct select_case *c, size_t i)
 {
         if (c->kind < RESHA_CASE_GET || c->kind > RESHA_CASE_TIME)
-                return resha_fail_at(-EINVAL, NULL, "case %zu of a select is none of RESHA_ON_...", i);
+                return rs_misuse(-EINVAL, "case %zu of a select is none of RESHA_ON_...", i);
         if (c->wait.wait.task)
-                return resha_fail_at(-EBUSY, NULL, "case %zu of a select: another task waits with it", i);
+                return rs_misuse(-EBUSY, "case %zu of a select: another task waits with it", i);
         if (c->kind != RESHA_CASE_TASK || !c->on.task)
                 return 0;
         int rc = rs_task_ended(l, c->on.task);
-        return rc == -EINVAL    ? resha_fail_at(rc, NULL, "case %zu of a select: a task that was never spawned", i)
-               : rc == -EDEADLK ? resha_fail_at(rc, NULL, "case %zu of a select waits for this task's own end", i)
-               : rc == -EPERM   ? resha_fail_at(rc, NULL, "case %zu of a select: a task of another loop", i)
+        return rc == -EINVAL    ? rs_misuse(rc, "case %zu of a select: a task that was never spawned", i)
+               : rc == -EDEADLK ? rs_misuse(rc, "case %zu of a select waits for this task's own end", i)
+               : rc == -EPERM   ? rs_misuse(rc, "case %zu of a select: a task of another loop", i)
                                 : 0;
 }
 
@@ -78,7 +78,7 @@ static int try_case(const struct rs_loop *l, struct select_case *c)
 /* The index of the case that was done, -EAGAIN if there is none, or what is wrong. */
 static int look(const struct rs_loop *l, struct select_case *cases, size_t n)
 {
-        int rc = n && n <= INT_MAX ? 0 : resha_fail_at(-EINVAL, NULL, "a select of %zu cases: 1 to %d", n, INT_MAX);
+        int rc = n && n <= INT_MAX ? 0 : rs_misuse(-EINVAL, "a select of %zu cases: 1 to %d", n, INT_MAX);
 
         for (size_t i = 0; i < n && rc == 0; i++)
                 rc = case_valid(l, &cases[i], i);

@@ -58,7 +58,7 @@ int resha_semaphore_release(resha_semaphore *semaphore)
         struct semaphore *s = semaphore_of(semaphore);
 
         if (s->available == s->permits)
-                return -EOVERFLOW;
+                return rs_misuse(-EOVERFLOW, "a permit is given back that nobody has: all %zu are free", s->permits);
         if (RS_LIKELY(rs_list_empty(&s->waiters))) {
                 s->available++;
                 return 0;
