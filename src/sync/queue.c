@@ -382,10 +382,11 @@ void resha_queue_shutdown(resha_queue *q)
         wake_line(&q->putters);
 }
 
+/* Who waits is told first: a drop function that looks at the queue finds nobody's item in it. */
 void resha_queue_shutdown_now(resha_queue *q)
 {
-        drop_all(q, "shut down at once");
         resha_queue_shutdown(q);
+        drop_all(q, "shut down at once");
         if (!q->unfinished)
                 wake_line(&q->joiners);
 }

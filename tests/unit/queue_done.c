@@ -279,6 +279,33 @@ TASK(queue_drop_function_finds_it_shut_down_and_empty)
         return 0;
 }
 
+static int puts_at_looked_at(__attribute__((unused)) void *arg)
+{
+        int n = 9, rc = resha_queue_put(looked_at, &n);
+
+        note("put:%d", rc);
+        return rc;
+}
+
+TASK(queue_drop_function_finds_no_item_of_a_waiting_putter)
+{
+        for (enum resha_queue_order order = RESHA_FIFO; order <= RESHA_LIFO; order++) {
+                resha_queue_opts opts = { .order = order, .drop = drop_and_look };
+                ASSERT_OK(resha_queue_new_opt(sizeof(int), 1, &opts, &looked_at));
+                put_numbers(looked_at, 1);
+                RESHA_GROUP(g);
+                resha_group_begin(&g, NULL);
+                resha_spawn(&g, puts_at_looked_at, NULL);
+                ASSERT_OK(resha_yield());
+                resha_queue_shutdown_now(looked_at);
+                ASSERT_OK(resha_group_end(&g, 0));
+                ASSERT_STR(notes(), "drop1 put:0");
+                ASSERT_EQ(resha_queue_unfinished(looked_at), 0);
+                resha_queue_free(looked_at);
+        }
+        return 0;
+}
+
 /* ---- who is told ---- */
 
 struct told {

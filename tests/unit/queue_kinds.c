@@ -444,8 +444,8 @@ static int waits_at_each_kind(__attribute__((unused)) void *arg)
                 rs_alloc_fail_after(1, true);
                 ASSERT_OK(resha_task_wait(&p.task, NULL));
                 ASSERT_EQ(resha_timeout(MS(1), joins, q), -ETIME);
-                while (resha_queue_task_done(q) == 0)
-                        ;
+                while (resha_queue_unfinished(q) > 0)
+                        ASSERT_OK(resha_queue_task_done(q));
                 ASSERT_OK(resha_queue_join(q));
                 ASSERT_EQ(resha_queue_try_get(q, &e), -EAGAIN);
                 ASSERT_EQ(rs_alloc_failed() <= 1, 1); /* the record of -ETIME */
