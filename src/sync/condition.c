@@ -54,6 +54,8 @@ static void condition_cancel(struct rs_wait *w)
         join_line(m, w);
         if (!m->owner)
                 rs_mutex_pass(m);
+        else /* who notifies is the owner and runs; who is the owner here may wait for w's task */
+                rs_circle_check(rs_loop_current, w->task, w);
 }
 
 /* 0, or -EPERM or -EINVAL with its record. */

@@ -297,7 +297,7 @@ TEST(circle_through_a_drain)
 
 /* A notified waiter of a condition stands in the mutex's line, without having run. */
 struct notified {
-        resha_mutex mutex;
+        resha_mutex mutex, other;
         resha_condition condition;
         resha_task waiter;
 };
@@ -340,6 +340,63 @@ TEST(circle_through_the_lock_of_a_condition)
         ASSERT_EQ(run(notifies, &n), 0);
         ASSERT_EQ(told.reports, 2);
         ASSERT_HAS(told.text, "circle 2/2 waits_notified: waits in the same circle: for a mutex held by task \"main\"");
+}
+
+/* So does one that is cancelled: the last step into a circle, without a call of its own. */
+static int waits_with_another_lock(void *arg)
+{
+        struct notified *n = arg;
+        int rc = resha_mutex_lock(&n->other);
+
+        if (rc < 0)
+                return rc;
+        rc = waits_notified(n);
+        resha_mutex_unlock(&n->other);
+        return rc;
+}
+
+static int cancels_waiter(void *arg)
+{
+        struct notified *n = arg;
+        int rc = resha_sleep(MS(1));
+
+        resha_task_cancel(&n->waiter);
+        return rc;
+}
+
+static int locks_the_other(void *arg)
+{
+        return resha_mutex_lock(&((struct notified *)arg)->other);
+}
+
+static int locks_both(void *arg)
+{
+        struct notified *n = arg;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn_task(&g, waits_with_another_lock, n, &n->waiter);
+        resha_spawn(&g, cancels_waiter, n);
+        int rc = resha_yield();
+        if (rc == 0)
+                rc = resha_mutex_lock(&n->mutex);
+        if (rc == 0) {
+                rc = resha_timeout(MS(5), locks_the_other, n);
+                resha_mutex_unlock(&n->mutex);
+        }
+        return resha_group_end(&g, rc == -ETIME ? 0 : rc);
+}
+
+TEST(circle_that_a_cancelled_waiter_of_a_condition_closes)
+{
+        struct notified n = { 0 };
+
+        resha_condition_init(&n.condition, &n.mutex);
+        ASSERT_EQ(run(locks_both, &n), 0);
+        ASSERT_EQ(told.reports, 2);
+        ASSERT_HAS(told.text, "waits_with_another_lock: waits in a circle");
+        ASSERT_HAS(told.text, "circle 2/2 main: waits in the same circle: for a mutex held by task "
+                              "\"waits_with_another_lock\"");
 }
 
 /* ---- none where there is none ---- */
