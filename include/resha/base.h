@@ -13,7 +13,8 @@
  *   Options      a struct whose zero value means all defaults; a NULL pointer too. Reserved words must be zero or the
  *                call gives -EINVAL.
  *   Tags         [task]       called inside a task; may suspend, and may yield even if it need not wait
- *                [loop]       called on the thread of a running loop, inside a task or not; never suspends
+ *                [loop]       called on the thread of a running loop, inside a task or not; never suspends. On another
+ *                             thread (that of a job, too) a call that would wake a task aborts
  *                [any-thread] called from anywhere, a running loop or none
  *                [signal-safe] as [any-thread], from a signal handler too
  *                A [task] call that says "cancellation point" gives -ECANCELED, after having yielded once, while the

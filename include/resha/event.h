@@ -2,7 +2,7 @@
 #ifndef RESHA_EVENT_H
 #define RESHA_EVENT_H
 
-/* A flag that tasks of one loop wait for.
+/* A flag that tasks of one loop wait for. A thread job must not set it: it returns, and its task sets it.
  *
  *     #include <stdio.h>
  *     #include <resha/resha.h>
@@ -48,10 +48,10 @@ typedef struct resha_event {
 /* Sets it and wakes all who wait now, even if it is cleared before they run. [loop] */
 RESHA_API void resha_event_set(resha_event *e);
 
-/* [loop] */
+/* Whoever waits from now on waits for the next resha_event_set(). [loop] */
 RESHA_API void resha_event_clear(resha_event *e);
 
-/* [loop] */
+/* Whether it is set. [loop] */
 RESHA_API bool resha_event_is_set(const resha_event *e);
 
 /* Waits until it is set. 0 or -ECANCELED. [task] cancellation point */

@@ -85,7 +85,8 @@ RESHA_API RESHA_MUST int resha_limiter_acquire(resha_limiter *l);
  * [task] cancellation point */
 RESHA_API RESHA_MUST int resha_limiter_acquire_by(resha_limiter *l, resha_instant t);
 
-/* Starts if it need not wait for its turn or behind others. 0, -EAGAIN, -EINVAL without init. [loop] */
+/* Starts if it need wait neither for its turn nor behind others. 0, -EAGAIN, -EINVAL without init, -EPERM outside a
+ * loop. [loop] */
 RESHA_API RESHA_MUST int resha_limiter_try_acquire(resha_limiter *l);
 
 /* No turn comes before t (Retry-After), also for those in line; one whose turn has come starts. An earlier t than that

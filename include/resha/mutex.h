@@ -58,7 +58,7 @@ typedef struct resha_mutex {
  * [task] cancellation point */
 RESHA_API RESHA_MUST int resha_mutex_lock(resha_mutex *m);
 
-/* Takes it if it is free. 0, -EAGAIN, -EDEADLK. [task] never suspends */
+/* Takes it if it is free. 0, -EAGAIN, or -EDEADLK if this task holds it. [task] never suspends */
 RESHA_API RESHA_MUST int resha_mutex_try_lock(resha_mutex *m);
 
 /* Gives it to the first waiter. 0, or -EPERM if this task does not hold it. [task] never suspends */

@@ -75,7 +75,9 @@ typedef struct resha_queue_opts {
         enum resha_queue_order order; /* [RESHA_FIFO] */
         /* RESHA_PRIORITY: < 0 if item a comes before item b, > 0 if after, 0 if equal; must not suspend. Only then */
         int (*compare)(const void *a, const void *b);
-        resha_drop_fn *drop; /* releases items that nobody took [NULL: such items are reported as dropped] */
+        /* releases items that nobody took; the queue is shut down by then, and must not be freed from here [NULL: such
+         * items are reported as dropped] */
+        resha_drop_fn *drop;
         uint64_t _reserved[4];
 } resha_queue_opts;
 

@@ -54,7 +54,8 @@ typedef struct resha_semaphore {
         uint64_t _[4]; /* private; nothing to release */
 } resha_semaphore;
 
-/* `permits` free ones, and never more than that: a release too many is an error. [any-thread] */
+/* `permits` free ones, and never more than that: a release too many is an error. With 0, as in zeroed memory, nobody
+ * ever gets in. [any-thread] */
 RESHA_API void resha_semaphore_init(resha_semaphore *s, size_t permits);
 
 /* Takes one. 0 or -ECANCELED (none taken). [task] cancellation point */
