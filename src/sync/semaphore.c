@@ -53,18 +53,23 @@ int resha_semaphore_try_acquire(resha_semaphore *semaphore)
         return 0;
 }
 
+/* Apart, so that a release for which nobody waits needs no frame. */
+static __attribute__((noinline)) int hand_on(struct semaphore *s)
+{
+        rs_wake_check(&s->waiters);
+        rs_wake(RS_CONTAINER(rs_list_pop(&s->waiters), struct rs_wait, node), 0);
+        return 0;
+}
+
 int resha_semaphore_release(resha_semaphore *semaphore)
 {
         struct semaphore *s = semaphore_of(semaphore);
 
-        if (s->available == s->permits)
+        if (RS_UNLIKELY(s->available == s->permits))
                 return rs_misuse(-EOVERFLOW, "a permit is given back that nobody has: all %zu are free", s->permits);
-        if (RS_LIKELY(rs_list_empty(&s->waiters))) {
-                s->available++;
-                return 0;
-        }
-        rs_wake_check(&s->waiters);
-        rs_wake(RS_CONTAINER(rs_list_pop(&s->waiters), struct rs_wait, node), 0);
+        if (RS_UNLIKELY(!rs_list_empty(&s->waiters)))
+                return hand_on(s);
+        s->available++;
         return 0;
 }
 
