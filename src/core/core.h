@@ -166,11 +166,12 @@ enum rs_attention {
 };
 
 struct rs_task {
-        /* One cache line: what a timer that fires and a switch look at. The timer of its sleep is not cleared at
+        /* Two cache lines: what a timer that fires and a switch look at. The timer of its sleep is not cleared at
          * spawn. */
         _Alignas(64) struct rs_timer sleep;
         struct rs_task *ready_next;
         void *sp; /* while it does not run; NULL before its first run */
+        struct rs_wait sleeping;
 
         struct rs_wait *wait;   /* while parked and not yet woken */
         uint8_t attention;      /* rs_attention: looked at by every call that may wait */
@@ -206,11 +207,10 @@ struct rs_task {
                 /* of a search for a circle: where it came from, then where the circle goes on */
                 struct rs_task *link;
         };
-        struct rs_reason reason;              /* of cancel_requested */
-        struct rs_local *locals;              /* its task-locals; shared with others */
-        uint32_t item, items;                 /* gather, race */
-        uint32_t ignored;                     /* waits that said -ECANCELED since it was last not cancelled */
-        _Alignas(16) struct rs_wait sleeping; /* not cleared at spawn either */
+        struct rs_reason reason; /* of cancel_requested */
+        struct rs_local *locals; /* its task-locals; shared with others */
+        uint32_t item, items;    /* gather, race */
+        uint32_t ignored;        /* waits that said -ECANCELED since it was last not cancelled */
 };
 
 /* ---- the loop ---- */
