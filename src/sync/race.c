@@ -42,7 +42,7 @@ static int wait_moved(void *arg)
         return resha_event_wait(arg);
 }
 
-/* Until the next one is due: the stagger has passed, or all that were started have failed. */
+/* Until the next one is due: the stagger has passed, one has failed meanwhile, or all that were started have before. */
 static int race_pause(struct race *r, size_t started, resha_duration stagger)
 {
         size_t failed = r->failed;
