@@ -228,6 +228,14 @@ static int select_either(uint8_t *item)
         return resha_select(cases, 2);
 }
 
+static int meet(uint8_t *item)
+{
+        uint8_t own = *item;
+        resha_case cases[] = { RESHA_ON_GET(run.queue, item), RESHA_ON_PUT(run.queue, &own) };
+
+        return resha_select(cases, 2);
+}
+
 static int call(enum op op, uint8_t *item)
 {
         switch (op) {
@@ -242,6 +250,7 @@ static int call(enum op op, uint8_t *item)
         case EVENT_SET: return resha_event_set(&run.event), 0;
         case EVENT_CLEAR: return resha_event_clear(&run.event), 0;
         case SELECT: return select_either(item);
+        case MEET: return meet(item);
         case CONDITION_WAIT: return resha_condition_wait(&run.condition);
         case NOTIFY: return resha_condition_notify(&run.condition, 1);
         case NOTIFY_ALL: return resha_condition_notify_all(&run.condition);
@@ -270,7 +279,8 @@ static int one_operation(unsigned i, enum op op)
         rc = call(op, &item);
         if (!run.over && rc != run.model.task[i].result)
                 wrong("returns another result than the model", i);
-        bool got = (op == GET && rc == 1) || (op == SELECT && rc == 0 && run.model.task[i].item);
+        bool got = (op == GET && rc == 1) || (op == MEET && rc == 0) ||
+                   (op == SELECT && rc == 0 && run.model.task[i].item);
         if (!run.over && got && item != run.model.task[i].item)
                 wrong("gets another item than in the model", i);
         if (cancellable(op)) {
@@ -452,6 +462,11 @@ EXPLORE(condition,
 EXPLORE(select, { 4, .capacity = 0, PROGRAMS(P(SELECT, SELECT), P(GET), P(PUT, PUT), P(EVENT_SET, EVENT_CLEAR)) },
         { 4, .capacity = 1, PROGRAMS(P(SELECT, SELECT), P(SELECT), P(PUT, PUT), P(EVENT_SET, EVENT_CLEAR)) },
         { 4, .capacity = 0, PROGRAMS(P(SELECT, SELECT), P(EVENT_WAIT, EVENT_SET), P(PUT, SHUTDOWN), P(GET)) })
+
+EXPLORE(select_both_sides, { 4, .capacity = 0, PROGRAMS(P(MEET), P(MEET), P(MEET), P(MEET)) },
+        { 4, .capacity = 0, PROGRAMS(P(MEET, MEET), P(MEET, MEET), P(PUT), P(GET)) },
+        { 4, .capacity = 0, PROGRAMS(P(MEET, MEET), P(MEET), P(PUT, GET), P(SELECT, EVENT_SET)) },
+        { 3, .capacity = 0, PROGRAMS(P(MEET, MEET, MEET), P(MEET, MEET, MEET), P(MEET, MEET)) })
 
 /* Each wrong model must be found out by one of these. */
 static const struct setting revealing[] = {

@@ -12,7 +12,7 @@ enum planted planted;
 bool cancellable(enum op op)
 {
         return op == LOCK || op == ACQUIRE || op == PUT || op == GET || op == EVENT_WAIT || op == SELECT ||
-               op == CONDITION_WAIT;
+               op == MEET || op == CONDITION_WAIT;
 }
 
 static void stand_in(struct model *m, enum line line, unsigned i)
@@ -50,6 +50,7 @@ static void done(struct model *m, unsigned i, int result)
         m->task[i].phase = WOKEN;
         if (m->task[i].selects && planted != SELECT_KEEPS_ITS_PLACE) {
                 leave(m, GETTERS, i);
+                leave(m, PUTTERS, i);
                 leave(m, FOR_EVENT, i);
         }
         m->task[i].selects = false;
@@ -175,6 +176,22 @@ static void select_either(struct model *m, unsigned i)
         }
 }
 
+/* Whoever waits on one side of a rendezvous is met on the other, else it stands on both. */
+static void meet(struct model *m, unsigned i, uint8_t item)
+{
+        if (m->line[PUTTERS].n) {
+                get(m, i);
+                m->task[i].result = 0;
+        } else if (m->line[GETTERS].n) {
+                put(m, i, item);
+        } else {
+                m->task[i].item = item;
+                stand_in(m, GETTERS, i);
+                stand_in(m, PUTTERS, i);
+                m->task[i].selects = true;
+        }
+}
+
 /* What a call may have to wait for. */
 static void call_waiting(struct model *m, unsigned i, enum op op, uint8_t item)
 {
@@ -191,6 +208,8 @@ static void call_waiting(struct model *m, unsigned i, enum op op, uint8_t item)
                 get(m, i);
         } else if (op == SELECT) {
                 select_either(m, i);
+        } else if (op == MEET) {
+                meet(m, i, item);
         } else if (op == EVENT_WAIT && !m->set) {
                 stand_in(m, FOR_EVENT, i);
         } else if (op == EVENT_WAIT) {
@@ -245,8 +264,10 @@ static void cancel_condition(struct model *m, unsigned i)
 
 void model_cancel(struct model *m, unsigned i, enum op op)
 {
-        static const enum line lines[] = { [LOCK] = FOR_MUTEX, [ACQUIRE] = FOR_PERMIT,   [PUT] = PUTTERS,
-                                           [GET] = GETTERS,    [EVENT_WAIT] = FOR_EVENT, [SELECT] = GETTERS };
+        static const enum line lines[] = {
+                [LOCK] = FOR_MUTEX,       [ACQUIRE] = FOR_PERMIT, [PUT] = PUTTERS, [GET] = GETTERS,
+                [EVENT_WAIT] = FOR_EVENT, [SELECT] = GETTERS,     [MEET] = GETTERS
+        };
 
         m->task[i].cancelled = true;
         if (op == CONDITION_WAIT)

@@ -23,6 +23,7 @@ enum op {
         EVENT_SET,
         EVENT_CLEAR,
         SELECT, /* an item of the queue, else the event */
+        MEET,   /* of a rendezvous: an item, else a place for its own; not where the queue is shut down */
         CONDITION_WAIT,
         NOTIFY,
         NOTIFY_ALL,
@@ -42,7 +43,7 @@ struct model {
         struct {
                 uint8_t pc, phase;
                 bool cancelled; /* the operation it is in */
-                bool selects;   /* stands in the lines of SELECT */
+                bool selects;   /* stands in the lines of SELECT or MEET */
                 int8_t result;  /* of its operation; while it waits for the mutex again: what it will be */
                 uint8_t item;   /* it puts, or has got */
         } task[TASKS_MAX];
