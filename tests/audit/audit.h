@@ -57,7 +57,10 @@ int audit_barrier_init(resha_barrier *b, unsigned parties);
 int audit_barrier_wait(resha_barrier *b);
 
 int audit_limiter_init(resha_limiter *l, unsigned count, resha_duration per, unsigned burst);
+int audit_limiter_init_rates(resha_limiter *l, const resha_rate *rates, size_t n);
 int audit_limiter_acquire(resha_limiter *l);
+int audit_limiter_acquire_by(resha_limiter *l, resha_instant t);
+int audit_limiter_try_acquire(resha_limiter *l);
 
 int audit_scope_end(resha_scope *s, int rc);
 void audit_scope_leave(resha_scope *s);
@@ -99,7 +102,10 @@ int audit_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
 #define resha_barrier_init audit_barrier_init
 #define resha_barrier_wait audit_barrier_wait
 #define resha_limiter_init audit_limiter_init
+#define resha_limiter_init_rates audit_limiter_init_rates
 #define resha_limiter_acquire audit_limiter_acquire
+#define resha_limiter_acquire_by audit_limiter_acquire_by
+#define resha_limiter_try_acquire audit_limiter_try_acquire
 #define resha_scope_end audit_scope_end
 #define resha_scope_leave audit_scope_leave
 #define resha_group_end audit_group_end

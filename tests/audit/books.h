@@ -65,7 +65,7 @@ struct entry {
         const void *at;
         enum kind kind;
         uint64_t trial;        /* of another one: free */
-        int64_t all;           /* permits, parties, starts in a window */
+        int64_t all;           /* permits, parties, rates */
         int64_t in, out, gone; /* put or given; taken or delivered; dropped */
         size_t takers, givers; /* tasks inside of a call that may take, or give */
         uint64_t sum;          /* of the items put, less those taken and dropped */
@@ -77,7 +77,7 @@ struct entry {
         struct waiting *waiting; /* at an event */
         int64_t starts[STARTS];  /* the last ones; a barrier: how often each place was given */
         uint64_t started;
-        int64_t per;
+        resha_rate rates[RESHA_RATES_MAX]; /* of a limiter, `all` of them */
 };
 
 struct entry *books_find(const void *at, enum kind kind);  /* NULL: not in the books of this trial */

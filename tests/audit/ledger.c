@@ -418,31 +418,56 @@ int audit_barrier_wait(resha_barrier *b)
 
 /* ---- limiter ---- */
 
+int audit_limiter_init_rates(resha_limiter *l, const resha_rate *rates, size_t n)
+{
+        int rc = resha_limiter_init_rates(l, rates, n);
+
+        if (rc < 0)
+                return rc;
+        struct entry *e = books_fresh(l, LIMITER);
+        e->all = (int64_t)n;
+        memcpy(e->rates, rates, n * sizeof *rates);
+        return rc;
+}
+
 int audit_limiter_init(resha_limiter *l, unsigned count, resha_duration per, unsigned burst)
 {
-        int rc = resha_limiter_init(l, count, per, burst);
+        return audit_limiter_init_rates(l, &(resha_rate){ .count = count, .per = per, .burst = burst }, 1);
+}
 
-        if (rc == 0) {
-                struct entry *e = books_fresh(l, LIMITER);
-                e->all = (int64_t)count + (burst ? burst : 1) - 1;
-                e->per = per.ns;
+/* A start, if rc is 0: for each rate, the count-th one before it must lie outside of the window. */
+static int limiter_started(resha_limiter *l, int rc)
+{
+        struct entry *e = books_find(l, LIMITER);
+
+        if (rc != 0 || !e)
+                return rc;
+        int64_t now = resha_now().ns;
+        for (int64_t i = 0; i < e->all; i++) {
+                uint64_t count = e->rates[i].count;
+                if (count > STARTS || e->started < count)
+                        continue;
+                if (now - e->starts[(e->started - count) % STARTS] < e->rates[i].per.ns)
+                        audit_wrong("limiter: more than %u starts in %lld ns", e->rates[i].count,
+                                    (long long)e->rates[i].per.ns);
         }
+        e->starts[e->started++ % STARTS] = now;
         return rc;
 }
 
 int audit_limiter_acquire(resha_limiter *l)
 {
-        struct entry *e = books_find(l, LIMITER);
-        int rc = resha_limiter_acquire(l);
+        return limiter_started(l, resha_limiter_acquire(l));
+}
 
-        if (rc != 0 || !e || e->all > STARTS)
-                return rc;
-        int64_t now = resha_now().ns;
-        int64_t before = e->starts[(e->started + STARTS - (uint64_t)e->all) % STARTS];
-        if (e->started >= (uint64_t)e->all && now - before < e->per)
-                audit_wrong("limiter: more than %lld starts in %lld ns", (long long)e->all, (long long)e->per);
-        e->starts[e->started++ % STARTS] = now;
-        return rc;
+int audit_limiter_acquire_by(resha_limiter *l, resha_instant t)
+{
+        return limiter_started(l, resha_limiter_acquire_by(l, t));
+}
+
+int audit_limiter_try_acquire(resha_limiter *l)
+{
+        return limiter_started(l, resha_limiter_try_acquire(l));
 }
 
 /* ---- who waits when nobody can go on ---- */
@@ -461,6 +486,8 @@ static void check_waiter(struct rs_loop *l, struct rs_task *t, void *arg)
                 audit_wrong("semaphore: has a permit, and task \"%s\" waits for one for ever", t->name);
         if (strcmp(w->what, "event") == 0 && books_find(w->object, EVENT) && resha_event_is_set(w->object))
                 audit_wrong("event: set, and task \"%s\" waits for it for ever", t->name);
+        if (strcmp(w->what, "limiter") == 0 && books_find(w->object, LIMITER))
+                audit_wrong("limiter: task \"%s\" waits for a turn for ever", t->name);
         if (strcmp(w->what, "item of queue") == 0 && resha_queue_count(w->object))
                 audit_wrong("queue: has an item, and task \"%s\" waits for one for ever", t->name);
         if (strcmp(w->what, "children") == 0 && ((const struct rs_group *)w->object)->running == 0)
