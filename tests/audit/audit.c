@@ -342,13 +342,15 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 static void all_trials(void)
 {
         uint64_t seeds = number_of("AUDIT_SEEDS", SEEDS_FEW), most = number_of("AUDIT_MOST", 40);
+        uint64_t first = number_of("RESHA_TEST_FIRST_SEED", 0);
         double share = (double)number_of("AUDIT_MS", 2000) / 1e3, begun = seconds();
 
         totals->tests++;
         totals->seeds = seeds;
-        for (uint64_t seed = 0; seed < seeds; seed++) {
-                double left = (share - (seconds() - begun)) / (double)(seeds - seed);
-                if (seed == seeds - 1)
+        for (uint64_t n = 0; n < seeds; n++) {
+                double left = (share - (seconds() - begun)) / (double)(seeds - n);
+                uint64_t seed = first + n;
+                if (n == seeds - 1)
                         totals->shortened += left < 0;
                 trials(seed, most, left);
         }
