@@ -40,12 +40,14 @@ typedef struct resha_group_opts {
         uint64_t _reserved[4];
 } resha_group_opts;
 
-/* Opens the group. Bad options are reported by end. [task] never suspends */
+/* Opens the group. What it cannot do is told by end: -EINVAL for bad options; -EDEADLK inside of a no-suspend region,
+ * where nobody could wait for the children; -EPERM outside a task. [task] never suspends */
 RESHA_API void resha_group_begin(resha_group *g, const resha_group_opts *opts);
 
 /* Ends the group: rc < 0 cancels the children; joins them all. Result: the first failure, of a child or the body (rc);
  * 0 if the group was cancelled by resha_group_cancel() and nothing outside is; -ECANCELED if cancelled from outside;
- * else rc. -EINVAL for bad options. [task] not a cancellation point: waits for the children whatever is cancelled */
+ * else rc, or what begin could not do if rc >= 0. [task] not a cancellation point: waits for the children whatever is
+ * cancelled */
 RESHA_API RESHA_MUST int resha_group_end(resha_group *g, int rc);
 
 /* Waits for the children, for at most `grace`; then cancels and joins the rest. 0: all ended by themselves; -ETIME:
@@ -53,7 +55,8 @@ RESHA_API RESHA_MUST int resha_group_end(resha_group *g, int rc);
  * cancellation point */
 RESHA_API RESHA_MUST int resha_group_drain(resha_group *g, resha_duration grace);
 
-/* Cancels body and children. Idempotent, never waits, no error by itself. [loop] */
+/* Cancels body and children. Idempotent, never waits, no error by itself; nothing on another thread than its loop's.
+ * [loop] */
 RESHA_API void resha_group_cancel_at(resha_group *g, const char *site);
 /* resha_group_cancel(g) */
 #define resha_group_cancel(g) resha_group_cancel_at((g), RESHA_SITE)
@@ -79,22 +82,22 @@ typedef struct resha_spawn_opts {
 /* Starts fn(arg) as a child of g; it is queued and runs when the caller next suspends. A task always runs to its first
  * wait, even if it is cancelled before. arg is borrowed until the task has ended, unless copied.
  * 0; -ECANCELED if the group is cancelled (nothing was started); -EAGAIN at a limit of the system, -ENOMEM, -EINVAL
- * (options), -EPERM (group not open). With a borrowed arg the result may be left unchecked: the group fails with it.
- * With a copy it must be checked: what *arg owns is still the caller's. In a group with a limit: [task] cancellation
- * point; otherwise [loop] */
+ * (options), -EPERM (group not open, or of another loop). With a borrowed arg the result may be left unchecked: the
+ * group fails with it. With a copy it must be checked: what *arg owns is still the caller's. In a group with a limit:
+ * [task] cancellation point; otherwise [loop] */
 RESHA_API int resha_spawn_opt(resha_group *g, resha_fn *fn, const void *arg, const resha_spawn_opts *opts);
 RESHA_API int resha_spawn_at(resha_group *g, resha_fn *fn, void *arg, const char *name, const char *site);
+RESHA_API int resha_spawn_task_at(resha_group *g, resha_fn *fn, void *arg, resha_task *handle, const char *name,
+                                  const char *site);
+RESHA_API RESHA_MUST int resha_spawn_copy_at(resha_group *g, resha_fn *fn, const void *arg, size_t size,
+                                             const char *name, const char *site);
 
-/* With a name and a place. resha_spawn(g, fn, arg) and resha_spawn_copy(g, fn, arg) take compound literals too, as
- * &(struct client){ a, b }. */
+/* With a name and a place: resha_spawn(g, fn, arg), resha_spawn_task(g, fn, arg, handle), resha_spawn_copy(g, fn, arg).
+ * All take compound literals too, as &(struct client){ a, b }. */
 #define resha_spawn(g, fn, ...) resha_spawn_at((g), (fn), __VA_ARGS__, #fn, RESHA_SITE)
-#define resha_spawn_task(g, fn, arg, handle) \
-        resha_spawn_opt((g), (fn), (arg), \
-                        &RESHA_LITERAL(resha_spawn_opts){ .task = (handle), .name = #fn, .site = RESHA_SITE })
+#define resha_spawn_task(g, fn, ...) resha_spawn_task_at((g), (fn), __VA_ARGS__, #fn, RESHA_SITE)
 #define resha_spawn_copy(g, fn, ...) \
-        resha_spawn_opt( \
-                (g), (fn), (__VA_ARGS__), \
-                &RESHA_LITERAL(resha_spawn_opts){ .copy = sizeof *(__VA_ARGS__), .name = #fn, .site = RESHA_SITE })
+        resha_spawn_copy_at((g), (fn), (__VA_ARGS__), sizeof *(__VA_ARGS__), #fn, RESHA_SITE)
 
 RESHA_END_DECLS
 #endif

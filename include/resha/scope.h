@@ -43,14 +43,16 @@ RESHA_API void resha_shield_begin(resha_scope *s, resha_duration at_most);
 RESHA_API void resha_nosuspend_begin(resha_scope *s, const char *why);
 
 /* Ends the scope; returns what its block returns. rc as it is, except: -ECANCELED becomes -ETIME if this scope's
- * deadline passed, 0 if resha_scope_cancel() was called, in both cases only while nothing visible outside is cancelled.
+ * deadline passed, 0 if resha_scope_cancel() was called (of both, what came first), only while nothing visible outside
+ * is cancelled.
  * If `begin` could not do its work, its error (-EINVAL, -EPERM) where rc >= 0. [task] never suspends */
 RESHA_API RESHA_MUST int resha_scope_end(resha_scope *s, int rc);
 
 /* True if the end of this scope gave -ETIME on its own account; also after the end. [loop] */
 RESHA_API bool resha_scope_expired(const resha_scope *s);
 
-/* Cancels what runs inside. Idempotent, never waits, no error by itself. [loop] */
+/* Cancels what runs inside. Idempotent, never waits, no error by itself; nothing on another thread than its loop's.
+ * [loop] */
 RESHA_API void resha_scope_cancel_at(resha_scope *s, const char *site);
 /* resha_scope_cancel(s) */
 #define resha_scope_cancel(s) resha_scope_cancel_at((s), RESHA_SITE)

@@ -27,9 +27,9 @@ typedef struct resha_task {
 RESHA_API RESHA_MUST int resha_task_wait(resha_task *t, int *ret_status);
 
 /* Waits for one of n tasks, whose handles lie in an array: until the first of them has ended, for at most `at_most`.
- * Nothing is cancelled when that has passed. 0 and the index of the task that has ended, of several the lowest (may be
- * NULL); -ETIME, -ECANCELED; -EINVAL for n = 0 or a handle never spawned; -EDEADLK if the caller's own is among them.
- * Zero or negative: a look, without waiting. [task] cancellation point
+ * Nothing is cancelled when that has passed. 0 and the index of the task that has ended first, of those that had ended
+ * before the call the lowest (may be NULL); -ETIME, -ECANCELED; -EINVAL for n = 0 or a handle never spawned; -EDEADLK
+ * if the caller's own is among them. Zero or negative: a look, without waiting. [task] cancellation point
  *
  *     resha_task mirrors[3] = { 0 };
  *     ...
@@ -41,8 +41,9 @@ RESHA_API RESHA_MUST int resha_task_wait_any(resha_task *tasks, size_t n, resha_
  * index; 0: all have ended, and none has failed; errors as resha_task_wait_any(). [task] cancellation point */
 RESHA_API RESHA_MUST int resha_task_wait_failed(resha_task *tasks, size_t n, resha_duration at_most, size_t *ret_index);
 
-/* The same until all of them have ended: 0. *ret_ended is how many have (may be NULL; written always). Errors as
- * resha_task_wait_any(). [task] cancellation point */
+/* The same until all of them have ended: 0. A handle that is given to another task meanwhile is waited for again.
+ * *ret_ended is how many have (may be NULL; written always). Errors as resha_task_wait_any(). [task] cancellation
+ * point */
 RESHA_API RESHA_MUST int resha_task_wait_all(resha_task *tasks, size_t n, resha_duration at_most, size_t *ret_ended);
 
 /* As resha_task_wait(), for at most `at_most`: then -ETIME, and the task goes on. [task] cancellation point */

@@ -123,13 +123,16 @@ void resha_completions_begin_at(resha_completions *completions, resha_fn *fn, vo
                                 const resha_completions_opts *opts, const char *name, const char *site)
 {
         struct completions *c = inside(completions);
-        struct rs_loop *l = rs_loop_current;
         struct rs_batch batch = { .fn = fn, .items = items, .n = n, .size = size, .name = name, .site = site };
+        struct rs_loop *l;
 
-        if (!l || !l->current) {
-                *c = (struct completions){ .group = { .scope = { .begin_code = -EPERM } } };
-        } else if (c->group.scope.task) {
+        if (c->group.scope.task) {
                 c->group.scope.begin_code = -EINVAL; /* it is open: the first begin holds */
+                return;
+        }
+        int rc = rs_enter_shielded(&l);
+        if (rc < 0) {
+                *c = (struct completions){ .group = { .scope = { .begin_code = rc } } };
         } else {
                 c->group.scope.begin_code = open(l, c, &batch, opts);
                 start_more(l, c);

@@ -184,10 +184,7 @@ struct rs_task {
         struct rs_stack *stack; /* NULL before its first run */
         union {
                 uint64_t mark; /* of this task among all of the process: tells it from others in the same place */
-                struct {
-                        uint32_t id;  /* from 1, in order of spawn */
-                        uint32_t run; /* which loop */
-                };
+                uint32_t id;   /* from 1, in order of spawn */
         };
         const struct rs_whom *whom; /* while it waits for tasks that can be named */
         resha_fn *fn;
@@ -256,10 +253,11 @@ struct rs_loop {
         size_t jobs;                /* thread jobs and look-ups under way: something outside can wake us */
         size_t open;                /* streams and listeners that nobody has closed */
         uint64_t last_mark;
-        size_t bound;      /* tasks that wait by rs_wait_for() for others than children */
-        uint32_t searches; /* for circles */
-        bool circles;      /* some are to be reported */
-        bool reporting;    /* the report sink runs */
+        size_t bound;                   /* tasks that wait by rs_wait_for() for others than children */
+        uint32_t searches;              /* for circles */
+        bool circles;                   /* some are to be reported */
+        bool reporting;                 /* the report sink runs */
+        const struct rs_task *reporter; /* on whose stack it does; NULL: the loop's */
 
         /* Steps, from one wait to the next: the limit, 0 being none; when the current one began; the latest that took
          * longer, to be reported at the next visit. */
@@ -422,10 +420,19 @@ void rs_local_job(bool begins, const struct rs_local *values);
  * started, or runs with too little room left on its stack. */
 size_t rs_task_stack(struct rs_loop *l, const struct rs_task *t, const void **ret_addresses, size_t max);
 
+/* Of a mark, the upper bits tell the loop, the others the task: more than any run starts. */
+enum { RS_MARK_RUN = 44 };
+
 /* Whether the task with this mark is, or was, one of this loop. */
 static inline bool rs_task_is_here(const struct rs_loop *l, uint64_t mark)
 {
-        return mark >> 32 == l->last_mark >> 32;
+        return mark >> RS_MARK_RUN == l->last_mark >> RS_MARK_RUN;
+}
+
+/* Whether the scope is open, and a task of this thread's loop has opened it. */
+static inline bool rs_scope_is_here(const struct rs_scope *s)
+{
+        return rs_loop_current && s->task && rs_task_is_here(rs_loop_current, s->task->mark);
 }
 
 /* Whether what was task t with this mark has not ended. t need not be of this loop, or be there at all. */
@@ -472,9 +479,19 @@ void rs_loop_forked(void);
 void rs_task_cancel(struct rs_loop *l, struct rs_task *t, enum rs_cause cause, const char *site);
 
 /* For those who wait by something else than resha_task_wait(): 0 if the task has ended, -EAGAIN if not, -EINVAL,
- * -EDEADLK, -EPERM for one of another loop; and the line of rs_wait.node where each is woken with 0 when it ends. */
+ * -EDEADLK, -EPERM for one of another loop; and the line of rs_wait.node where each is woken when it ends, with what
+ * rs_status_told() reads. */
 int rs_task_ended(const struct rs_loop *l, const resha_task *h);
 struct rs_list *rs_task_line(resha_task *h);
+static inline intptr_t rs_status_tell(int status) /* never negative: those say why a wait has ended otherwise */
+{
+        return (intptr_t)(uint32_t)status;
+}
+static inline int rs_status_told(intptr_t result)
+{
+        return (int)(uint32_t)result;
+}
+_Static_assert(sizeof(intptr_t) > sizeof(int), "a status and a sign");
 
 /* ---- between the files of core ---- */
 
@@ -505,6 +522,7 @@ void rs_loop_start_grace(struct rs_loop *l);
 enum rs_handle_state { RS_HANDLE_NEW, RS_HANDLE_RUNNING, RS_HANDLE_ENDED }; /* resha_task._state */
 void rs_task_watch(struct rs_loop *l, struct rs_task *t);
 void rs_watch_ended(struct rs_loop *l, const resha_task *h);
+void rs_watch_spawned(struct rs_loop *l, const resha_task *h);
 struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg);
 void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc); /* frees it */
 int rs_spawn(struct rs_loop *l, struct rs_group *g, resha_fn *fn, void *arg, const char *name, const char *site,

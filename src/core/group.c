@@ -38,15 +38,23 @@ void rs_group_open(struct rs_loop *l, struct rs_group *g, const resha_group_opts
         rs_scope_open(l, &g->scope);
 }
 
+static __attribute__((noinline, cold)) void not_opened(struct rs_group *g)
+{
+        struct rs_loop *l;
+
+        if (g->scope.task)
+                g->scope.begin_code = -EINVAL; /* it is open: the first begin holds */
+        else
+                *g = (struct rs_group){ .scope = { .begin_code = rs_enter_shielded(&l) } };
+}
+
 void resha_group_begin(resha_group *group, const resha_group_opts *opts)
 {
         struct rs_group *g = rs_group_of(group);
         struct rs_loop *l = rs_loop_current;
 
-        if (RS_UNLIKELY(!l || !l->current)) {
-                *g = (struct rs_group){ .scope = { .begin_code = -EPERM } };
-        } else if (RS_UNLIKELY(g->scope.task != NULL)) {
-                g->scope.begin_code = -EINVAL; /* it is open: the first begin holds */
+        if (RS_UNLIKELY(!l || !l->current || g->scope.task || (l->current->attention & RS_NOSUSPEND))) {
+                not_opened(g);
         } else if (RS_UNLIKELY(opts && !opts_valid(opts))) {
                 rs_group_open(l, g, NULL);
                 g->scope.begin_code = -EINVAL;
@@ -208,6 +216,8 @@ static __attribute__((noinline)) void leave_open(struct rs_group *g)
         rs_scope_close(l, &g->scope);
         if (g->failure)
                 rs_escape(l, t, g->failure);
+        else if (g->failure_code) /* no memory to keep it */
+                rs_report(l, RESHA_REPORT_LOST_ERROR, g->failure_code, t, "%s", resha_strerror(g->failure_code));
 }
 
 void resha_group_leave(resha_group *group)
@@ -277,7 +287,7 @@ void resha_group_cancel_at(resha_group *group, const char *site)
 {
         struct rs_group *g = rs_group_of(group);
 
-        if (g->scope.task && rs_loop_current && !g->scope.requested)
+        if (rs_scope_is_here(&g->scope) && !g->scope.requested)
                 rs_scope_request(rs_loop_current, &g->scope, RS_CAUSE_CALL, site);
 }
 

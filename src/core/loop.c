@@ -172,7 +172,7 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
 {
         *l = (struct rs_loop){ .backend = backend, .opts = *opts, .strict = opts->strict };
         l->simulated = backend->ops->simulated;
-        l->last_mark = (uint64_t)__atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED) << 32;
+        l->last_mark = (uint64_t)__atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED) << RS_MARK_RUN;
         rs_records_init(l);
         l->inbox = rs_inbox_new(backend);
         if (!l->inbox)

@@ -30,10 +30,11 @@ static void deliver(struct rs_loop *l, const struct rs_task *t, resha_report *r)
         }
         l->reporting = true;
         l->told = t ? t : current;
+        l->reporter = current;
         l->current = NULL;
         l->opts.report(r, l->opts.report_arg);
         l->current = current;
-        l->told = NULL;
+        l->told = l->reporter = NULL;
         l->reporting = false;
         errno = saved;
 }
@@ -282,7 +283,7 @@ int resha_report_tasks(void)
 size_t resha_task_stack(const resha_task *h, const void **ret_addresses, size_t max)
 {
         struct rs_loop *l = rs_loop_current;
-        const struct rs_task *t = h ? h->_task : l ? l->current : NULL;
+        const struct rs_task *t = !l ? NULL : !h ? l->current : h->_loop == l ? h->_task : NULL;
 
-        return l && t ? rs_task_stack(l, t, ret_addresses, max) : 0;
+        return t ? rs_task_stack(l, t, ret_addresses, max) : 0;
 }

@@ -335,7 +335,8 @@ static int refuse_suspend(struct rs_loop *l)
         return rs_misuse(-EDEADLK, "suspends inside a no-suspend region (%s)", s ? s->why : "?");
 }
 
-static __attribute__((noinline, cold)) void report_ignored(struct rs_loop *l, struct rs_task *t)
+/* Not cold: its call would stand in a part of rs_enter_slow() that stacks (trace.c) do not know it by. */
+static __attribute__((noinline)) void report_ignored(struct rs_loop *l, struct rs_task *t)
 {
         resha_error e = { .text = "cancelled" };
 

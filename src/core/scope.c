@@ -200,10 +200,8 @@ void rs_task_cancel(struct rs_loop *l, struct rs_task *t, enum rs_cause cause, c
 /* A failure whose block was left by a plain return: kept for the next boundary. Takes r. */
 void rs_escape(struct rs_loop *l, struct rs_task *t, struct rs_record *r)
 {
-        if (t->escaped) {
-                rs_report(l, RESHA_REPORT_LOST_ERROR, t->escaped->error.code, t, "%s", t->escaped->error.text);
-                rs_record_free(l, t->escaped);
-        }
+        if (t->escaped)
+                lost(l, t, t->escaped);
         r->passed = false;
         t->escaped = r;
         t->attention |= RS_ESCAPED;
@@ -224,8 +222,9 @@ int rs_attribute(struct rs_loop *l, struct rs_task *t, int rc, bool cancelled_ou
         if (rc == -ECANCELED && (!cancelled_outside || (r->error.code != -ETIME && !r->passed))) {
                 rc = r->error.code;
                 rs_error_give(l, &r->error);
-        } else if (rc != r->error.code && r->error.code != -ETIME) {
-                rs_report(l, RESHA_REPORT_LOST_ERROR, r->error.code, t, "%s", r->error.text);
+        } else if (rc != r->error.code) {
+                lost(l, t, r);
+                return rc;
         }
         rs_record_free(l, r);
         return rc;
@@ -235,6 +234,8 @@ static void deadline_passed(struct rs_timer *timer)
 {
         struct rs_scope *s = RS_CONTAINER(timer, struct rs_scope, timer);
 
+        if (s->requested)
+                return; /* it ends because of that, however long the way out takes */
         s->expired = true;
         rs_scope_request(rs_loop_current, s, RS_CAUSE_DEADLINE, NULL);
 }
@@ -362,7 +363,7 @@ void resha_scope_cancel_at(resha_scope *scope, const char *site)
 {
         struct rs_scope *s = rs_scope_of(scope);
 
-        if (s->task && rs_loop_current && !s->requested)
+        if (rs_scope_is_here(s) && !s->requested)
                 rs_scope_request(rs_loop_current, s, RS_CAUSE_CALL, site);
 }
 
@@ -371,7 +372,7 @@ int resha_scope_reschedule(resha_scope *scope, resha_instant t)
         struct rs_scope *s = rs_scope_of(scope);
         struct rs_loop *l = rs_loop_current;
 
-        if (!s->task || !l || s->expired || s->is_group)
+        if (!rs_scope_is_here(s) || s->expired || s->is_group)
                 return -EINVAL;
         rs_timer_clear(l, &s->timer);
         if (t.ns != INT64_MAX)

@@ -120,7 +120,7 @@ static void handle_ended(struct rs_loop *l, struct rs_task *t, int rc)
         h->_state = RS_HANDLE_ENDED;
         h->_task = NULL;
         while ((n = rs_list_pop(waiters)))
-                rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);
+                rs_wake(RS_CONTAINER(n, struct rs_wait, node), rs_status_tell(rc));
         if (RS_UNLIKELY(l->watchers.first != NULL))
                 rs_watch_ended(l, h);
 }
@@ -222,7 +222,7 @@ static int wait_for_place(struct rs_loop *l, struct rs_group *g)
 /* Open, not cancelled, and with a place. */
 static int may_spawn(struct rs_loop *l, struct rs_group *g)
 {
-        if (RS_UNLIKELY(!g->scope.task || !g->scope.is_group))
+        if (RS_UNLIKELY(!rs_scope_is_here(&g->scope) || !g->scope.is_group))
                 return -EPERM;
         if (RS_LIKELY(g->limit == SIZE_MAX))
                 return RS_UNLIKELY(g->scope.effective) ? -ECANCELED : 0;
@@ -256,7 +256,8 @@ int resha_spawn_at(resha_group *group, resha_fn *fn, void *arg, const char *name
 
         if (RS_UNLIKELY(!l))
                 return -EPERM;
-        bool plain = g->scope.task && g->limit == SIZE_MAX && !g->scope.effective;
+        /* By who has opened it, as most are. */
+        bool plain = g->scope.task && g->scope.task == l->current && g->limit == SIZE_MAX && !g->scope.effective;
         int rc = RS_LIKELY(plain) ? 0 : may_spawn(l, g);
         if (RS_UNLIKELY(rc < 0))
                 return rc;
@@ -295,6 +296,16 @@ static int spawn_extras(struct rs_loop *l, const void *arg, const resha_spawn_op
         return rc;
 }
 
+int resha_spawn_task_at(resha_group *g, resha_fn *fn, void *arg, resha_task *handle, const char *name, const char *site)
+{
+        return resha_spawn_opt(g, fn, arg, &(resha_spawn_opts){ .task = handle, .name = name, .site = site });
+}
+
+int resha_spawn_copy_at(resha_group *g, resha_fn *fn, const void *arg, size_t size, const char *name, const char *site)
+{
+        return resha_spawn_opt(g, fn, arg, &(resha_spawn_opts){ .copy = size, .name = name, .site = site });
+}
+
 int resha_spawn_opt(resha_group *group, resha_fn *fn, const void *arg, const resha_spawn_opts *opts)
 {
         static const resha_spawn_opts defaults;
@@ -329,6 +340,8 @@ int resha_spawn_opt(resha_group *group, resha_fn *fn, const void *arg, const res
         if (o->task) {
                 *o->task = (resha_task){ ._task = t, ._state = RS_HANDLE_RUNNING, ._loop = l };
                 t->handle = o->task;
+                if (RS_UNLIKELY(l->watchers.first != NULL))
+                        rs_watch_spawned(l, o->task);
         }
         return 0;
 }

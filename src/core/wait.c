@@ -3,7 +3,9 @@
  *
  * Who waits for one handle stands in that handle's list. Who waits for an array stands in a list of the loop, with the
  * bounds of the array: a handle whose task ends looks who watches the place where it lies. So no wait allocates, a
- * waiter that gives up is out of one list, and a task that ends pays only while somebody waits so. */
+ * waiter that gives up is out of one list, and a task that ends pays only while somebody waits so.
+ *
+ * A handle is free for another task, or gone, once its task has ended: who is woken does not look at it any more. */
 
 #include "core/core.h"
 
@@ -14,8 +16,9 @@ struct watch {
         struct rs_timer timer;
         struct rs_loop *loop;
         size_t n;
-        size_t left; /* that have not ended */
-        size_t index;
+        size_t left;  /* that have not ended */
+        size_t index; /* of the latest that has, and what with */
+        int status;
         enum mode mode;
 };
 
@@ -40,12 +43,27 @@ struct rs_list *rs_task_line(resha_task *h)
         return (struct rs_list *)(void *)h->_waiters;
 }
 
-static void task_waiter_cancel(struct rs_wait *w)
-{
-        resha_task *h = (resha_task *)(uintptr_t)w->object;
+/* Told of a task's end by its handle, which may be gone or another task's by the time the waiter runs: what it ended
+ * with comes with the wake-up. */
+struct one {
+        struct rs_wait wait; /* .object: the handle */
+        struct rs_timer timer;
+};
 
-        rs_list_remove(rs_task_line(h), &w->node);
+static void one_cancel(struct rs_wait *w)
+{
+        rs_list_remove(rs_task_line((resha_task *)(uintptr_t)w->object), &w->node);
         rs_wake(w, -ECANCELED);
+}
+
+static void one_late(struct rs_timer *timer)
+{
+        struct rs_wait *w = &RS_CONTAINER(timer, struct one, timer)->wait;
+
+        if (w->task->wait != w)
+                return; /* the task has ended, and woken it already */
+        rs_list_remove(rs_task_line((resha_task *)(uintptr_t)w->object), &w->node);
+        rs_wake(w, -ETIME);
 }
 
 static struct rs_task *task_of_handle(const struct rs_wait *w, const struct rs_task *after)
@@ -57,24 +75,54 @@ static const struct rs_whom handle_whom = { .next = task_of_handle,
                                             .says = "the end of ",
                                             .nobody = "the end of a task" };
 
-int resha_task_wait(resha_task *h, int *ret_status)
+static int late(size_t left, size_t n)
+{
+        return n == 1 ? resha_fail_at(-ETIME, NULL, "the task has not ended in time")
+                      : resha_fail_at(-ETIME, NULL, "%zu of %zu tasks have not ended in time", left, n);
+}
+
+/* Until its task has ended: 0 and what with. */
+static int park_one(struct rs_loop *l, resha_task *h, resha_duration at_most, int *ret_status)
+{
+        struct one o = { .wait = { .cancel = one_cancel, .what = "task", .object = h }, .timer = { .fire = one_late } };
+        int64_t until = resha_after(at_most).ns;
+
+        if (until < INT64_MAX)
+                rs_timer_set(l, &o.timer, until);
+        rs_list_push(rs_task_line(h), &o.wait.node);
+        intptr_t rc = rs_wait_for(l, &o.wait, &handle_whom);
+        rs_timer_clear(l, &o.timer);
+        if (rc >= 0)
+                *ret_status = rs_status_told(rc);
+        return rc >= 0 ? 0 : rc == -ETIME ? late(1, 1) : (int)rc;
+}
+
+static int wait_one(resha_task *h, resha_duration at_most, int *ret_status)
 {
         struct rs_loop *l;
         int rc = rs_enter(&l);
 
         if (rc < 0)
                 return rc;
+        int status = h->_status;
         rc = rs_task_ended(l, h);
-        if (rc == -EAGAIN) {
-                struct rs_wait w = { .cancel = task_waiter_cancel, .what = "task", .object = h };
-                rs_list_push(rs_task_line(h), &w.node);
-                rc = (int)rs_wait_for(l, &w, &handle_whom);
-        } else if (rc == 0) {
-                rc = rs_complete(l, 0);
-        }
+        if (rc == -EAGAIN && at_most.ns > 0)
+                rc = park_one(l, h, at_most, &status);
+        else if (rc == 0 || rc == -EAGAIN)
+                rc = rs_complete(l, rc == 0 ? 0 : late(1, 1));
         if (rc == 0 && ret_status)
-                *ret_status = h->_status;
+                *ret_status = status;
         return rc;
+}
+
+int resha_task_wait(resha_task *h, int *ret_status)
+{
+        return wait_one(h, RESHA_FOREVER, ret_status);
+}
+
+int resha_task_wait_for(resha_task *h, resha_duration at_most, int *ret_status)
+{
+        return wait_one(h, at_most, ret_status);
 }
 
 /* ---- several ---- */
@@ -101,6 +149,7 @@ static bool decides(struct watch *w, size_t index, int status)
 {
         w->left--;
         w->index = index;
+        w->status = status;
         return w->mode == WAIT_ANY || (w->mode == WAIT_FAILED && failed(status)) || w->left == 0;
 }
 
@@ -115,6 +164,16 @@ void rs_watch_ended(struct rs_loop *l, const resha_task *h)
                 next = n->next;
                 if (at < w->n * sizeof *h && decides(w, at / sizeof *h, h->_status))
                         stop(w, 0);
+        }
+}
+
+/* A handle that had ended is another task's now. */
+void rs_watch_spawned(struct rs_loop *l, const resha_task *h)
+{
+        for (struct rs_node *n = l->watchers.first; n; n = n->next) {
+                struct watch *w = RS_CONTAINER(n, struct watch, wait.node);
+
+                w->left += (uintptr_t)h - (uintptr_t)w->wait.object < w->n * sizeof *h;
         }
 }
 
@@ -140,12 +199,6 @@ static int look(struct watch *w, const resha_task *tasks)
         return enough;
 }
 
-static int late(const struct watch *w)
-{
-        return w->n == 1 ? resha_fail_at(-ETIME, NULL, "the task has not ended in time")
-                         : resha_fail_at(-ETIME, NULL, "%zu of %zu tasks have not ended in time", w->left, w->n);
-}
-
 static struct rs_task *next_running(const struct rs_wait *wait, const struct rs_task *after)
 {
         const struct watch *w = RS_CONTAINER(wait, const struct watch, wait);
@@ -164,29 +217,32 @@ static const struct rs_whom all_whom = { .next = next_running,
 /* Waits until w has what its mode asks for: 0; -ETIME, -ECANCELED, and what look() finds wrong. */
 static int wait_several(struct watch *w, resha_task *tasks, resha_duration at_most)
 {
+        if (w->n == 1) { /* not in the list of all that wait so, which each task that ends goes through */
+                int rc = wait_one(tasks, at_most, &w->status);
+                w->left -= rc == 0;
+                return rc;
+        }
         int rc = rs_enter(&w->loop);
-
         if (rc < 0)
                 return rc;
         rc = w->n == 0 ? -EINVAL : look(w, tasks);
         if (rc < 0)
                 return rc;
         if (rc > 0 || at_most.ns <= 0)
-                return rs_complete(w->loop, rc > 0 ? 0 : late(w));
+                return rs_complete(w->loop, rc > 0 ? 0 : late(w->left, w->n));
         w->wait = (struct rs_wait){ .cancel = watch_cancel, .what = "tasks", .object = tasks };
         w->timer.fire = watch_late;
         int64_t until = resha_after(at_most).ns;
         if (until < INT64_MAX)
                 rs_timer_set(w->loop, &w->timer, until);
         rs_list_push(&w->loop->watchers, &w->wait.node);
-        bool each = w->mode == WAIT_ALL || w->n == 1;
-        rc = (int)(each ? rs_wait_for(w->loop, &w->wait, &all_whom) : rs_wait(w->loop, &w->wait));
-        return rc == -ETIME ? late(w) : rc;
+        rc = (int)(w->mode == WAIT_ALL ? rs_wait_for(w->loop, &w->wait, &all_whom) : rs_wait(w->loop, &w->wait));
+        return rc == -ETIME ? late(w->left, w->n) : rc;
 }
 
 int resha_task_wait_any(resha_task *tasks, size_t n, resha_duration at_most, size_t *ret_index)
 {
-        struct watch w = { .n = n, .mode = WAIT_ANY };
+        struct watch w = { .n = n, .left = n, .mode = WAIT_ANY };
         int rc = wait_several(&w, tasks, at_most);
 
         if (rc == 0 && ret_index)
@@ -196,10 +252,10 @@ int resha_task_wait_any(resha_task *tasks, size_t n, resha_duration at_most, siz
 
 int resha_task_wait_failed(resha_task *tasks, size_t n, resha_duration at_most, size_t *ret_index)
 {
-        struct watch w = { .n = n, .mode = WAIT_FAILED };
+        struct watch w = { .n = n, .left = n, .mode = WAIT_FAILED };
         int rc = wait_several(&w, tasks, at_most);
 
-        if (rc < 0 || !failed(tasks[w.index]._status))
+        if (rc < 0 || !failed(w.status))
                 return rc;
         if (ret_index)
                 *ret_index = w.index;
@@ -213,14 +269,5 @@ int resha_task_wait_all(resha_task *tasks, size_t n, resha_duration at_most, siz
 
         if (ret_ended)
                 *ret_ended = n - w.left;
-        return rc;
-}
-
-int resha_task_wait_for(resha_task *t, resha_duration at_most, int *ret_status)
-{
-        int rc = resha_task_wait_any(t, 1, at_most, NULL);
-
-        if (rc == 0 && ret_status)
-                *ret_status = t->_status;
         return rc;
 }

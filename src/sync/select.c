@@ -145,7 +145,7 @@ static intptr_t chosen(struct rs_choice *choice, struct rs_wait *w, intptr_t res
         struct select *s = RS_CONTAINER(choice, struct select, choice);
         struct select_case *c = RS_CONTAINER(w, struct select_case, wait.wait);
 
-        c->result = (int)result;
+        c->result = c->kind == RESHA_CASE_TASK ? 0 : (int)result;
         leave_all(s, c);
         return c - s->cases;
 }

@@ -35,6 +35,10 @@ static int group_macros(void)
         resha_timeout_begin(&s, RESHA_S(1));
         if (rc == 0)
                 rc = resha_spawn(&g, nothing, &e);
+        if (rc == 0)
+                rc = resha_spawn_task(&g, nothing, &e, &t);
+        if (rc == 0)
+                rc = resha_spawn_copy(&g, nothing, &rc);
         rc = rc < 0 ? resha_fail(rc, "no task %d", 1) : select_macros(q, &e, &t);
         rc = resha_scope_end(&s, rc);
         return resha_group_end(&g, rc);

@@ -226,3 +226,26 @@ TEST(group_of_a_function_that_returned_aborts_with_the_task)
         ASSERT_HAS(c.text, "resha: task \"main\"");
         ASSERT_HAS(c.text, "RESHA_GROUP");
 }
+
+static int times_out(void *arg)
+{
+        RESHA_SCOPE(s);
+        resha_timeout_begin(&s, MS(1));
+        return resha_event_wait(arg);
+}
+
+static int gives_up_and_then_fails(__attribute__((unused)) void *arg)
+{
+        struct job j[] = { JOB("a", 2, .result = -EIO), JOB("b", 1000), JOB("", 5000) };
+        resha_event e = { { 0 } };
+
+        ASSERT_EQ(times_out(&e), -ECANCELED); /* "not in time" is dealt with here */
+        return returns_from_inside(j);
+}
+
+/* A deadline that has passed, and was dealt with, is no error that got lost. */
+TEST(group_left_after_a_deadline_reports_nothing)
+{
+        ASSERT_EQ(test_run_opts(gives_up_and_then_fails, NULL, &(resha_run_opts){ .report = note_report }), -EIO);
+        ASSERT_STR(notes(), "a+ b+ a- b!");
+}

@@ -420,3 +420,47 @@ TASK(semantics_21_the_end_of_a_job_wakes_a_sleeping_loop)
         ASSERT_EQ(resha_pool_run(NULL, spawns_from_a_thread, &g, NULL), test_is_sim() ? 0 : -EPERM);
         return resha_group_end(&g, 0);
 }
+
+/* ---- groups and scopes, on another thread ---- */
+
+struct opened {
+        resha_group group;
+        resha_scope scope;
+};
+
+static int meddles_with_blocks(void *arg)
+{
+        struct opened *o = arg;
+        resha_task t = { 0 };
+        int n = 0;
+
+        resha_group_cancel(&o->group);
+        resha_scope_cancel(&o->scope);
+        ASSERT_EQ(resha_scope_reschedule(&o->scope, resha_now()), -EINVAL);
+        ASSERT_EQ(resha_spawn(&o->group, adds, &n), -EPERM);
+        ASSERT_EQ(resha_spawn_task(&o->group, adds, &n, &t), -EPERM);
+        ASSERT_EQ(resha_group_end(&o->group, 0), -EPERM);
+        return resha_sleep(RESHA_MS(1));
+}
+
+static void *runs_meddler(void *arg)
+{
+        ASSERT_OK(resha_run(meddles_with_blocks, arg, &(resha_run_opts){ .backend = test_backend() }));
+        return NULL;
+}
+
+TASK(blocks_of_another_loop_are_left_alone)
+{
+        static struct opened o; /* no clean-up: ended below */
+        pthread_t thread;
+
+        resha_group_begin(&o.group, NULL);
+        resha_timeout_begin(&o.scope, RESHA_S(60));
+        ASSERT_EQ(pthread_create(&thread, NULL, runs_meddler, &o), 0);
+        ASSERT_EQ(pthread_join(thread, NULL), 0);
+        ASSERT_FALSE(resha_cancelled());
+        ASSERT_EQ(resha_group_running(&o.group), 0);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_scope_end(&o.scope, 0));
+        return resha_group_end(&o.group, 0);
+}

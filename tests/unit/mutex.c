@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/core.h"
 #include "job.h"
 
 struct locker {
@@ -278,4 +279,24 @@ TEST(mutex_outside_a_task)
         ASSERT_EQ(resha_mutex_lock(&m), -EPERM);
         ASSERT_EQ(resha_mutex_try_lock(&m), -EPERM);
         ASSERT_EQ(resha_mutex_unlock(&m), -EPERM);
+}
+
+/* A loop that runs for months starts more tasks than 32 bits count. */
+TASK(mutex_held_since_four_thousand_million_tasks)
+{
+        resha_mutex m = { { 0 } };
+        struct locker l[] = { { &m, "a", 0, { 0 } }, { &m, "b", 0, { 0 } } };
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_mutex_lock(&m));
+        rs_loop_current->last_mark += UINT32_MAX;
+        for (int i = 0; i < 2; i++)
+                ASSERT_OK(resha_spawn(&g, locks, &l[i]));
+        ASSERT_OK(resha_yield());
+        ASSERT_STR(notes(), "");
+        ASSERT_OK(resha_mutex_unlock(&m));
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_STR(notes(), "a+ a- b+ b-");
+        return 0;
 }

@@ -236,3 +236,42 @@ TASK(stack_that_was_taken_over)
         notes();
         return rc;
 }
+
+/* ---- seen by the report sink ---- */
+
+static char seen_by_sink[2048];
+
+static void sink_that_looks(__attribute__((unused)) const resha_report *r, void *arg)
+{
+        snprintf(seen_by_sink, sizeof seen_by_sink, "%s", names_of(arg, DEPTH));
+}
+
+static FRAME int ignores_cancels(void *arg)
+{
+        for (int i = 0; i < 1500; i++)
+                after_call += resha_sleep(RESHA_S(1)) == -ECANCELED;
+        (void)arg;
+        return 0;
+}
+
+static int cancels_one_that_ignores(void *arg)
+{
+        resha_task *t = arg;
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, ignores_cancels, NULL, t));
+        ASSERT_OK(resha_yield());
+        resha_task_cancel(t);
+        return resha_group_end(&g, 0);
+}
+
+/* The task runs, although none does while the sink is called. */
+TEST(stack_of_the_task_that_reports)
+{
+        resha_task t = { 0 };
+
+        ASSERT_OK(test_run_opts(cancels_one_that_ignores, &t,
+                                &(resha_run_opts){ .report = sink_that_looks, .report_arg = &t }));
+        ASSERT_STR(seen_by_sink, "ignores_cancels");
+}

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "job.h"
+#include "sys/sys.h"
 
 enum { MOST = 4 };
 
@@ -337,4 +338,134 @@ static int many_waiters(__attribute__((unused)) void *arg)
 TEST(wait_under_many_seeds)
 {
         RUN_SEEDS(many_waiters, NULL, 100);
+}
+
+/* ---- handles that are given to another task meanwhile ---- */
+
+struct again {
+        resha_group *group;
+        resha_task *task;
+        struct job *next;
+};
+
+/* Gives the handle of a task that has ended to another one, before those that waited for it run. */
+static int spawns_again(void *arg)
+{
+        struct again *a = arg;
+        int rc = 0;
+
+        while (rc == 0 && !resha_task_done(a->task, NULL))
+                rc = resha_yield();
+        return rc < 0 ? rc : resha_spawn_task(a->group, job, a->next, a->task);
+}
+
+static int waits_for_its_status(void *arg)
+{
+        int status = 0, rc = resha_task_wait(arg, &status);
+
+        note("%d", rc < 0 ? rc : status);
+        return 0;
+}
+
+static int waits_for_its_status_for_long(void *arg)
+{
+        int status = 0, rc = resha_task_wait_for(arg, RESHA_S(5), &status);
+
+        note("%d", rc < 0 ? rc : status);
+        return 0;
+}
+
+static int waits_for_its_failure(void *arg)
+{
+        note("%d", resha_task_wait_failed(arg, 1, RESHA_S(5), NULL));
+        return 0;
+}
+
+static int yields(void *arg)
+{
+        struct job *j = arg;
+        int rc = resha_yield();
+
+        return rc < 0 ? rc : j->result;
+}
+
+TASK(wait_tells_of_the_task_that_was_waited_for)
+{
+        resha_task t = { 0 };
+        struct job first = JOB("a", 0, .result = -EIO), next = JOB("b", 10, .result = 3);
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
+        struct again again = { &g, &t, &next };
+        ASSERT_OK(resha_spawn_task(&g, yields, &first, &t));
+        ASSERT_OK(resha_spawn(&g, waits_for_its_status, &t));
+        ASSERT_OK(resha_spawn(&g, waits_for_its_status_for_long, &t));
+        ASSERT_OK(resha_spawn(&g, waits_for_its_failure, &t));
+        ASSERT_OK(resha_spawn(&g, spawns_again, &again));
+        for (int i = 0; i < 3; i++)
+                ASSERT_OK(resha_yield());
+        ASSERT_STR(notes(), "-5 -5 1 b+");
+        ASSERT_EQ(resha_group_end(&g, 0), -EIO);
+        return 0;
+}
+
+static int waits_for_the_set(void *arg)
+{
+        struct set *s = arg;
+        int rc = resha_task_wait_all(s->task, s->n, RESHA_S(60), NULL);
+
+        note("all");
+        return rc;
+}
+
+TASK(wait_all_counts_a_handle_that_is_used_again_once)
+{
+        struct set s = { .job = { JOB("a", 1), JOB("b", 50) } };
+
+        RESHA_GROUP(g);
+        begin(&g, &s);
+        ASSERT_OK(resha_spawn(&g, waits_for_the_set, &s));
+        for (int i = 0; i < 3; i++) {
+                ASSERT_OK(resha_task_wait(&s.task[0], NULL));
+                ASSERT_OK(resha_spawn_task(&g, job, &s.job[0], &s.task[0]));
+        }
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_STR(notes(), "a+ b+ a- a+ a- a+ a- a+ a- b- all");
+        return 0;
+}
+
+/* ---- many ---- */
+
+enum { CROWD = 50000 };
+
+static int waits_for_one_of_a_crowd(void *arg)
+{
+        return resha_task_wait_for(arg, RESHA_S(60), NULL);
+}
+
+static int sleeps_a_little(__attribute__((unused)) void *arg)
+{
+        return resha_sleep(MS(1));
+}
+
+/* Each waits for one, and for a time: what a task pays at its end does not grow with how many wait for others. Minutes,
+ * if each looks at all of them. */
+TASK(waits_for_one_each_of_a_crowd)
+{
+        resha_task *crowd = resha_calloc(CROWD, sizeof *crowd);
+        int64_t from = rs_sys_now();
+
+        ASSERT_TRUE(crowd);
+        {
+                RESHA_GROUP(g);
+                resha_group_begin(&g, NULL);
+                for (size_t i = 0; i < CROWD; i++) {
+                        ASSERT_OK(resha_spawn_task(&g, sleeps_a_little, NULL, &crowd[i]));
+                        ASSERT_OK(resha_spawn(&g, waits_for_one_of_a_crowd, &crowd[i]));
+                }
+                ASSERT_OK(resha_group_end(&g, 0));
+        }
+        ASSERT_TRUE(rs_sys_now() - from < RESHA_S(60).ns);
+        resha_free(crowd);
+        return 0;
 }
