@@ -245,32 +245,40 @@ static bool run_disturbed(struct rs_trials *all)
         return run_trial(RS_CONTAINER(all, struct test, all), &all->trial);
 }
 
-static unsigned seeds_of(const struct test *t)
+/* A number of the environment, or per cent of `whole` unless that is 0; `otherwise` where there is none. What is none
+ * of these is wrong: the test would run something else than was asked for, or nothing, and pass. */
+static uint64_t setting(struct test *t, const char *name, uint64_t otherwise, uint64_t whole)
 {
-        const char *text = getenv("RESHA_TEST_SEEDS");
-        unsigned long seeds = t->opts->seeds ? t->opts->seeds : DEFAULT_SEEDS, n;
+        const char *text = getenv(name);
         char *end;
 
         if (!text || !*text)
-                return (unsigned)seeds;
-        n = strtoul(text, &end, 10);
-        if (*end == '%')
-                n = (seeds * n + 99) / 100;
-        return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
+                return otherwise;
+        uint64_t n = strtoull(text, &end, 10);
+        bool percent = whole && strcmp(end, "%") == 0;
+        if (*text < '0' || *text > '9' || (*end && !percent))
+                wrong(t, "%s='%.40s' is no number", name, text);
+        if (n > UINT32_MAX && whole)
+                n = UINT32_MAX;
+        return percent ? (whole * n + 99) / 100 : n;
 }
 
-static uint64_t first_seed(void)
+static uint64_t seeds_of(struct test *t)
 {
-        const char *text = getenv("RESHA_TEST_FIRST_SEED");
+        uint64_t seeds = t->opts->seeds ? t->opts->seeds : DEFAULT_SEEDS, n;
 
-        return text ? strtoull(text, NULL, 10) : 0;
+        n = setting(t, "RESHA_TEST_SEEDS", seeds, seeds);
+        if (n == 0)
+                wrong(t, "RESHA_TEST_SEEDS asks for no seed at all");
+        return n;
 }
 
 static bool run_all(struct test *t)
 {
-        uint64_t first = first_seed();
-        unsigned n = seeds_of(t);
+        uint64_t first = setting(t, "RESHA_TEST_FIRST_SEED", 0, 0), n = seeds_of(t);
 
+        if (t->failed)
+                return false;
         t->all.opts = t->opts;
         t->all.fn = run_disturbed;
         for (uint64_t seed = first; seed < first + n; seed++) {

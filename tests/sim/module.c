@@ -96,6 +96,25 @@ TEST(module_leaves_trials_out)
         ASSERT_EQ(r.trials, 7);
 }
 
+/* A test that runs nothing would pass. */
+TEST(module_refuses_settings_that_are_no_numbers)
+{
+        static const char *const seeds[] = { "0", "many", "5x", "-1", "0%" };
+        resha_test_result r;
+        resha_test_opts o = { .state = sizeof(struct two), .ret_result = &r };
+
+        for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+                setenv("RESHA_TEST_SEEDS", seeds[i], 1);
+                ASSERT_EQ(resha_test_run(sleeps_twice, &o), 1);
+                ASSERT_EQ(r.trials, 0);
+                ASSERT_HAS(r.text, "RESHA_TEST_SEEDS");
+        }
+        setenv("RESHA_TEST_SEEDS", "1", 1);
+        setenv("RESHA_TEST_FIRST_SEED", "7%", 1);
+        ASSERT_EQ(resha_test_run(sleeps_twice, &o), 1);
+        ASSERT_HAS(r.text, "RESHA_TEST_FIRST_SEED='7%' is no number");
+}
+
 TEST(module_runs_one_trial_alone)
 {
         resha_test_result r;
