@@ -139,7 +139,9 @@ struct rs_group {
         struct rs_record *failure; /* the first; code in failure_code also if there was no memory for it */
         resha_error *errors;
         size_t max_errors;
-        void (*child_done)(struct rs_group *g, struct rs_task *t, int rc, const resha_error *e); /* gather, race */
+        /* gather, race, completions; e: NULL also for a child that was cancelled, since to say why takes a walk through
+         * all that is around it */
+        void (*child_done)(struct rs_group *g, struct rs_task *t, int rc, const resha_error *e);
         void *child_done_arg;
         int failure_code;
         bool keep_going, background;

@@ -20,6 +20,8 @@ static void gather_child_done(struct rs_group *g, struct rs_task *t, int rc, con
         if (o->ret_errors) {
                 if (e)
                         o->ret_errors[t->item - 1] = *e;
+                else if (rc < 0)
+                        rs_error_describe(rs_loop_current, t, rc, &o->ret_errors[t->item - 1]);
                 else
                         o->ret_errors[t->item - 1] = (resha_error){ 0 };
         }

@@ -100,14 +100,14 @@ static __attribute__((noinline)) void child_failed(struct rs_loop *l, struct rs_
 {
         resha_error e;
 
-        if (!cancelled || g->child_done)
-                rs_error_describe(l, t, rc, &e);
         if (cancelled)
                 g->cancelled++;
-        else if (!g->collected)
+        else
+                rs_error_describe(l, t, rc, &e);
+        if (!cancelled && !g->collected)
                 rs_group_fail(l, g, rc, &e, RS_CAUSE_FAILURE);
         if (g->child_done)
-                g->child_done(g, t, rc, &e);
+                g->child_done(g, t, rc, cancelled ? NULL : &e);
 }
 
 void rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled)

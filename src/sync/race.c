@@ -32,7 +32,7 @@ static void race_child_done(struct rs_group *g, struct rs_task *t, int rc, const
                 r->last_failure = rc;
                 if (r->failure)
                         rs_record_free(r->loop, r->failure);
-                r->failure = rs_record_new(r->loop, e);
+                r->failure = e ? rs_record_new(r->loop, e) : NULL; /* NULL: it alone was cancelled */
         }
         resha_event_set(&r->moved);
 }
