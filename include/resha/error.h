@@ -25,6 +25,9 @@ RESHA_BEGIN_DECLS
 enum {
         /* between tasks: -3999..-3900 */
         RESHA_EBROKEN = -3999, /* a barrier was aborted or reset */
+        RESHA_ESHUT,           /* a portal was shut down before the call had started */
+        RESHA_EFULL,           /* as many calls of a portal wait as may */
+        RESHA_EGIVENUP,        /* the run was given up after its grace, with the call in it */
         /* http: -3899..-3800 */
         RESHA_HTTP_EURL = -3899,       /* not an absolute http:// or https:// URL */
         RESHA_HTTP_EHEADER,            /* header name or value holds a byte that must not be sent */

@@ -32,8 +32,8 @@ RESHA_API void resha_pool_freep(resha_pool **p);
  * job that has not started never runs: -ECANCELED; a running one is waited for (arg may be on the caller's stack), and
  * its result is the result; `interrupt`, if given, is called once, on the loop's thread, to make it end sooner.
  * resha_fail() works in fn; other [task] calls give -EPERM (in the simulated world, where the job runs in a no-suspend
- * region of its task, -EDEADLK). -EAGAIN if no thread can be started. [task] cancellation point until the job has
- * started */
+ * region of its task, -EDEADLK); to call back into a loop there is resha_portal_call(). -EAGAIN if no thread can be
+ * started. [task] cancellation point until the job has started */
 typedef struct resha_job_opts {
         void (*interrupt)(void *arg); /* asks a running job to end; thread-safe; never blocks [NULL] */
         uint64_t _reserved[4];

@@ -18,6 +18,7 @@
 #include <resha/local.h>
 #include <resha/mutex.h>
 #include <resha/pool.h>
+#include <resha/portal.h>
 #include <resha/queue.h>
 #include <resha/run.h>
 #include <resha/scope.h>

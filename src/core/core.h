@@ -86,6 +86,7 @@ enum { RS_RECORDS_MAX = 4, RS_RECORDS_SPARE = 4 };
 enum rs_cause {
         RS_CAUSE_NONE,
         RS_CAUSE_CALL,    /* resha_task_cancel() and its kin */
+        RS_CAUSE_THREAD,  /* the same from a thread without a loop */
         RS_CAUSE_FAILURE, /* of a child; the group has its record */
         RS_CAUSE_BODY_FAILED,
         RS_CAUSE_BODY_ENDED,
@@ -247,6 +248,7 @@ struct rs_loop {
         struct rs_record *record_spare; /* of spares: for failures that must not be lost when there is no memory */
         struct rs_record spares[RS_RECORDS_SPARE];
         struct rs_list cleanups;
+        struct rs_list given_up; /* of rs_cleanup.node: called, outside of tasks, if the run ends with tasks left */
         struct rs_list watchers; /* of rs_wait.node: who waits for several tasks */
         struct rs_task *main_task;
         size_t tasks;               /* alive */
@@ -384,6 +386,7 @@ struct rs_post {
         struct rs_post *next;
         void (*fn)(struct rs_post *p);
         void (*lost)(struct rs_post *p);
+        bool quiet; /* nobody misses it: not counted where it is lost */
 };
 struct rs_inbox *rs_inbox_ref(struct rs_inbox *i);
 void rs_inbox_unref(struct rs_inbox *i);
@@ -400,7 +403,7 @@ void rs_thread_records_set(struct rs_records *records);
 /* A mistake of the program: `code` with its record, and in a strict run an abort that says the same. */
 int rs_misuse(int code, const char *format, ...) RESHA_PRINTF(2, 3) __attribute__((cold, noinline));
 
-/* Error records. give: moves the record of e->code to the current task (copies; silently without, if there is no
+/* Error records. give: copies e to the current task, job, or else thread (silently not, if there is no
  * memory). */
 void rs_error_give(struct rs_loop *l, const resha_error *e);
 void rs_records_free(struct rs_loop *l, struct rs_records *records);
@@ -477,6 +480,7 @@ void rs_loop_done(struct rs_loop *l);
 /* In a forked child, on its only thread, which is outside of every loop from now on. A task that it still runs must not
  * return: that would be into the parent's loop, and aborts. */
 void rs_loop_forked(void);
+extern unsigned rs_forks; /* how often that has happened on the way to this process */
 
 void rs_task_cancel(struct rs_loop *l, struct rs_task *t, enum rs_cause cause, const char *site);
 

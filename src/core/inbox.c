@@ -57,7 +57,7 @@ void rs_inbox_post(struct rs_inbox *i, struct rs_post *p)
                         i->backend->ops->wake(i->backend);
                 i->sleeping = false;
         }
-        i->late += !open;
+        i->late += !open && !p->quiet;
         rs_unlock(&i->lock);
         if (!open && p->lost)
                 p->lost(p);
@@ -127,7 +127,7 @@ size_t rs_inbox_close(struct rs_inbox *i)
 
         for (struct rs_post *p = take_all(i, true), *next; p; p = next) {
                 next = p->next;
-                n++;
+                n += !p->quiet;
                 if (p->lost)
                         p->lost(p);
         }

@@ -135,11 +135,14 @@ static int cleanups(void *arg)
 /* Stands around whatever runs in a forked child; see rs_task_end(). */
 static struct rs_scope forked_around = { .is_group = true };
 
+unsigned rs_forks;
+
 void rs_loop_forked(void)
 {
         struct rs_task *t = rs_loop_current ? rs_loop_current->current : NULL;
 
         rs_loop_current = NULL;
+        rs_forks++;
         if (t)
                 t->scope = t->outermost = &forked_around;
 }
@@ -224,6 +227,10 @@ void rs_loop_done(struct rs_loop *l)
 
         if (leak)
                 rs_report_stuck(l);
+        for (struct rs_node *n; (n = rs_list_pop(&l->given_up));) {
+                struct rs_cleanup *c = RS_CONTAINER(n, struct rs_cleanup, node);
+                c->fn(c);
+        }
         rs_timer_clear(l, &l->grace);
         size_t posts = rs_inbox_close(l->inbox);
         if (posts)

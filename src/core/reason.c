@@ -25,6 +25,7 @@ struct rs_reason rs_reason_new(const struct rs_loop *l, enum rs_cause cause, con
 
 static const char *const texts[] = {
         [RS_CAUSE_CALL] = "",
+        [RS_CAUSE_THREAD] = " by another thread",
         [RS_CAUSE_FAILURE] = " because a sibling failed",
         [RS_CAUSE_BODY_FAILED] = " because the body of its group failed",
         [RS_CAUSE_BODY_ENDED] = " because the body of its group had ended",

@@ -9,8 +9,9 @@
 #include "base/alloc.h"
 #include "core/core.h"
 
-/* Where there is no task: a job's thread, or none. */
+/* Where there is no task: those of a job's thread, or NULL. */
 static _Thread_local struct rs_records *thread_records;
+static _Thread_local resha_error given; /* to a thread that has neither; the latest */
 static _Thread_local resha_error scratch;
 
 void rs_thread_records_set(struct rs_records *records)
@@ -147,6 +148,8 @@ void rs_error_give(struct rs_loop *l, const resha_error *e)
         struct rs_records *records = records_here();
         struct rs_record *r = records ? record_for(l, records, e->code) : NULL;
 
+        if (!records)
+                given = *e;
         if (r)
                 r->error = *e;
 }
@@ -225,6 +228,8 @@ const resha_error *resha_error_of(int rc)
                 e = rs_task_record(l->current, rc);
         else if (rc < 0 && thread_records)
                 e = rs_records_find(thread_records, rc);
+        else if (rc < 0 && given.code == rc)
+                e = &given;
         if (e)
                 return e;
         scratch = (resha_error){ .code = rc < 0 ? rc : 0 };

@@ -5,9 +5,12 @@
 #include "sys/thread.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "sys/sys.h"
 
@@ -27,9 +30,14 @@ void rs_unlock(struct rs_lock *l)
         must(pthread_mutex_unlock(&l->mutex));
 }
 
+static struct timespec timespec_of(int64_t ns)
+{
+        return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+}
+
 bool rs_cond_wait(struct rs_cond *c, struct rs_lock *l, int64_t deadline)
 {
-        struct timespec t = { .tv_sec = (time_t)(deadline / 1000000000), .tv_nsec = (long)(deadline % 1000000000) };
+        struct timespec t = timespec_of(deadline);
 
         if (deadline == INT64_MAX) {
                 must(pthread_cond_wait(&c->cond, &l->mutex));
@@ -48,6 +56,32 @@ void rs_cond_signal(struct rs_cond *c)
 void rs_cond_broadcast(struct rs_cond *c)
 {
         must(pthread_cond_broadcast(&c->cond));
+}
+
+enum { GATE_CLOSED, GATE_OPEN, GATE_AWAITED };
+
+/* The wake-up is for an address: should the gate be gone by then, it is for nobody, or for one who looks again. */
+void rs_gate_open(struct rs_gate *g)
+{
+        if (__atomic_exchange_n(&g->state, GATE_OPEN, __ATOMIC_ACQ_REL) == GATE_AWAITED)
+                syscall(SYS_futex, &g->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+bool rs_gate_wait(struct rs_gate *g, int64_t deadline)
+{
+        struct timespec t = timespec_of(deadline);
+        uint32_t state = GATE_CLOSED;
+        long rc = 0;
+        int saved = errno;
+
+        if (deadline > 0)
+                __atomic_compare_exchange_n(&g->state, &state, GATE_AWAITED, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+        while (__atomic_load_n(&g->state, __ATOMIC_ACQUIRE) != GATE_OPEN && deadline > 0 &&
+               !(rc < 0 && errno == ETIMEDOUT))
+                rc = syscall(SYS_futex, &g->state, FUTEX_WAIT_BITSET_PRIVATE, GATE_AWAITED,
+                             deadline == INT64_MAX ? NULL : &t, NULL, FUTEX_BITSET_MATCH_ANY);
+        errno = saved;
+        return __atomic_load_n(&g->state, __ATOMIC_ACQUIRE) == GATE_OPEN;
 }
 
 int rs_thread_start(struct rs_thread *ret_thread, const char *name, void *(*fn)(void *arg), void *arg)

@@ -25,6 +25,12 @@ struct rs_cond {
                 PTHREAD_COND_INITIALIZER \
         }
 
+/* Opened once, by one thread, and waited for by one other; all zero is closed. Unlike a condition it needs no lock: who
+ * is woken does not meet the waker there, and the gate may be gone as soon as it is open. */
+struct rs_gate {
+        uint32_t state;
+};
+
 struct rs_thread {
         pthread_t id;
 };
@@ -37,6 +43,10 @@ void rs_unlock(struct rs_lock *l);
 bool rs_cond_wait(struct rs_cond *c, struct rs_lock *l, int64_t deadline);
 void rs_cond_signal(struct rs_cond *c);
 void rs_cond_broadcast(struct rs_cond *c);
+
+void rs_gate_open(struct rs_gate *g);
+/* False: `deadline` has passed (as above; one in the past: a look). What was written before it was opened is seen. */
+bool rs_gate_wait(struct rs_gate *g, int64_t deadline);
 
 /* 0, -EAGAIN, -ENOMEM. `name`: at most 15 bytes. */
 int rs_thread_start(struct rs_thread *ret_thread, const char *name, void *(*fn)(void *arg), void *arg);

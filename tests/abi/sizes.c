@@ -30,6 +30,8 @@ SIZE(resha_local, 24);
 SIZE(resha_locals, 16);
 SIZE(resha_mutex, 32);
 SIZE(resha_pool_opts, 48);
+SIZE(resha_portal_handle, 512);
+SIZE(resha_portal_opts, 40);
 SIZE(resha_queue_opts, 56);
 SIZE(resha_race_opts, 48);
 SIZE(resha_report, 72);

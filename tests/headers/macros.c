@@ -44,7 +44,18 @@ static int group_macros(void)
         return resha_group_end(&g, rc);
 }
 
+static int portal_macros(resha_portal *p)
+{
+        static resha_portal_handle h;
+        int result, rc = resha_portal_start(p, &h, nothing, NULL);
+
+        resha_portal_cancel(&h);
+        if (rc == 0)
+                rc = resha_portal_wait(&h, RESHA_FOREVER, &result);
+        return rc < 0 ? rc : resha_portal_call(p, nothing, &rc);
+}
+
 int main(void)
 {
-        return group_macros();
+        return group_macros() + portal_macros(NULL);
 }

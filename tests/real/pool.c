@@ -273,10 +273,6 @@ static int run_short(void *arg)
         return resha_pool_run(NULL, short_job, arg, NULL);
 }
 
-/* semantics 22 better
- * asyncio: a handle of call_soon_threadsafe() may be cancelled from another thread, since 3.14.
- * resha: the same race is safe from the loop's side: a call handed to a thread may be cancelled at any moment, and has
- * then either ended or never started. Cancelling is the loop's own: called on another thread it does nothing. */
 TASK(semantics_22_a_job_has_either_ended_or_never_started)
 {
         int done = 0, never = 0;

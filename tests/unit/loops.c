@@ -400,11 +400,6 @@ static int spawns_from_a_thread(void *arg)
         return test_is_sim() ? 0 : resha_spawn(arg, adds, NULL);
 }
 
-/* semantics 21 better
- * asyncio: call_soon_threadsafe() wakes a loop that is blocked in its poll; plain call_soon() from a thread does not,
- * and what it queued is late.
- * resha: the end of a job on a thread wakes the loop; spawning from a thread is refused with -EPERM instead of being
- * late. */
 TASK(semantics_21_the_end_of_a_job_wakes_a_sleeping_loop)
 {
         struct job hour = JOB("hour", 3600 * 1000);
