@@ -403,8 +403,7 @@ void rs_thread_records_set(struct rs_records *records);
 /* A mistake of the program: `code` with its record, and in a strict run an abort that says the same. */
 int rs_misuse(int code, const char *format, ...) RESHA_PRINTF(2, 3) __attribute__((cold, noinline));
 
-/* Error records. give: copies e to the current task, job, or else thread (silently not, if there is no
- * memory). */
+/* Error records. give: a copy of e to the current task, job or thread; silently not, where there is no memory. */
 void rs_error_give(struct rs_loop *l, const resha_error *e);
 void rs_records_free(struct rs_loop *l, struct rs_records *records);
 const resha_error *rs_records_find(const struct rs_records *records, int code);

@@ -259,7 +259,12 @@ static void finish(resha_portal *p, struct call *c, int result, const resha_erro
 static void call_done(struct rs_group *g, struct rs_task *t, int rc, const resha_error *e)
 {
         resha_portal *p = g->child_done_arg;
+        resha_error why;
 
+        if (rc < 0 && !e) {
+                rs_error_describe(rs_loop_current, t, rc, &why);
+                e = &why;
+        }
         finish(p, t->arg, rc, e);
         if (g->running + 1 >= p->limit)
                 wake_server(p);
