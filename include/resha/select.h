@@ -103,8 +103,14 @@ typedef struct resha_case {
 /* resha_task_wait(): 0, the task has ended; its status: resha_task_done(). */
 #define RESHA_ON_TASK(task) RESHA_CASE_(RESHA_CASE_TASK, ._task = (task), ._to = NULL)
 
-/* resha_sleep_until(): 0. Unlike a timeout around the call it cancels nothing. */
-#define RESHA_ON_TIME(instant) RESHA_CASE_(RESHA_CASE_TIME, ._ns = (instant).ns, ._to = NULL)
+/* resha_sleep_until(): 0. Unlike a timeout around the call it cancels nothing. For a duration d: resha_after(d). */
+#define RESHA_ON_TIME(instant) RESHA_CASE_(RESHA_CASE_TIME, ._ns = resha_case_ns_(instant), ._to = NULL)
+
+/* A duration is none, and does not compile. */
+static inline int64_t resha_case_ns_(resha_instant instant)
+{
+        return instant.ns;
+}
 
 /* Looks at the cases in the order given, and does the first that can be done at once; if there is none, waits for the
  * first that can. The index of the case that was done, with its result in cases[index].result; or, with nothing done,
