@@ -32,7 +32,8 @@
  *     seed=7 cancel=12 victim=current'
  *
  * In the environment
- *     RESHA_TEST_TRIAL        this one trial alone, as a failure names it: for a debugger, or with RESHA_TIMELINE=1
+ *     RESHA_TEST_TRIAL        this one trial alone, as a failure names it: for a debugger, or with RESHA_TIMELINE=1.
+ *                             Tests of other names are skipped and say so; a trial that is never reached fails
  *     RESHA_TEST_SEEDS        how many seeds instead, as "500", or as "500%" of what the test says
  *     RESHA_TEST_FIRST_SEED   from which seed on [0] */
 
@@ -104,7 +105,7 @@ typedef struct resha_test_opts {
         unsigned checkpoints; /* a trial that has more ends the process: it does not end by itself [1,000,000] */
         unsigned faults[RESHA_TEST_FAULTS]; /* per mille, of all seeds but 0 [0: as the world has it] */
         const resha_run_opts *run;          /* options of the runs; backend and report are the test's own [NULL] */
-        const resha_test_trial *only;       /* this trial alone [NULL] */
+        const resha_test_trial *only;       /* this trial alone; fails if it is never reached [NULL] */
         resha_test_result *ret_result;      /* [NULL]; written always */
         uint64_t _reserved[8];
 } resha_test_opts;

@@ -167,7 +167,7 @@ static bool parse_part(const char *word, size_t n, resha_test_trial *t)
                 size_t name = strlen(parts[i].name);
                 if (n > name && memcmp(word, parts[i].name, name) == 0) {
                         *parts[i].value = strtoull(word + name, &end, 10);
-                        return end == word + n;
+                        return word[name] >= '0' && word[name] <= '9' && end == word + n;
                 }
         }
         return false;

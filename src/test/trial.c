@@ -260,6 +260,8 @@ static uint64_t setting(struct test *t, const char *name, uint64_t otherwise, ui
                 wrong(t, "%s='%.40s' is no number", name, text);
         if (n > UINT32_MAX && whole)
                 n = UINT32_MAX;
+        if (n > UINT64_MAX - UINT32_MAX)
+                wrong(t, "%s='%.40s' is too large", name, text); /* the seeds that follow would begin again at 0 */
         return percent ? (whole * n + 99) / 100 : n;
 }
 
@@ -292,6 +294,23 @@ static bool run_all(struct test *t)
         return true;
 }
 
+/* What one trial alone asks for must have come to pass: the program may have changed since, or the number is mistyped,
+ * and the test would pass without a look at what it is to show. (The second cancel is of what the first one leaves.) */
+static void run_one(struct test *t)
+{
+        const resha_test_trial *one = &t->all.trial;
+
+        if (!run_trial(t, &t->all.trial))
+                return;
+        if (one->checkpoints < one->cancel)
+                wrong(t, "checkpoint %llu was not reached: it ended after %llu", (unsigned long long)one->cancel,
+                      (unsigned long long)one->checkpoints);
+        else if (one->alloc && !one->alloc_failed)
+                wrong(t, "allocation %llu was not reached", (unsigned long long)one->alloc);
+        else if (one->operation && !one->operation_failed)
+                wrong(t, "operation %llu was not reached", (unsigned long long)one->operation);
+}
+
 /* What $RESHA_TEST_TRIAL asks for, "NAME seed=7 ...". */
 enum wanted { EVERY_TRIAL, ONE_TRIAL, OF_ANOTHER_TEST };
 
@@ -305,8 +324,11 @@ static enum wanted wanted(struct test *t)
                         t->all.trial = *t->opts->only;
                 return t->opts->only ? ONE_TRIAL : EVERY_TRIAL;
         }
-        if (strnlen(t->name, NAME_MAX) != n || memcmp(text, t->name, n) != 0)
+        if (strnlen(t->name, NAME_MAX) != n || memcmp(text, t->name, n) != 0) {
+                fprintf(stderr, "%s: skipped: RESHA_TEST_TRIAL names %.*s\n", t->name,
+                        (int)(n < NAME_MAX ? n : NAME_MAX), text);
                 return OF_ANOTHER_TEST;
+        }
         if (rs_trial_parse(text + n, &t->all.trial))
                 return ONE_TRIAL;
         wrong(t, "RESHA_TEST_TRIAL='%s' names no trial: write NAME seed=N cancel=N victim=main|current|previous ...",
@@ -321,7 +343,7 @@ static void run_test(struct test *t)
         running = t;
         catch_deadly(t);
         if (w == ONE_TRIAL)
-                (void)run_trial(t, &t->all.trial);
+                run_one(t);
         else if (w == EVERY_TRIAL)
                 (void)run_all(t);
         put_deadly(t);

@@ -2,8 +2,10 @@
 /* resha/test.h itself: its options, its counts, what it says of a failure, and the pieces for tests made by hand. That
  * it finds bugs is shown in planted.c. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <resha/test.h>
 
@@ -113,6 +115,10 @@ TEST(module_refuses_settings_that_are_no_numbers)
         setenv("RESHA_TEST_FIRST_SEED", "7%", 1);
         ASSERT_EQ(resha_test_run(sleeps_twice, &o), 1);
         ASSERT_HAS(r.text, "RESHA_TEST_FIRST_SEED='7%' is no number");
+        setenv("RESHA_TEST_FIRST_SEED", "18446744073709551615", 1);
+        ASSERT_EQ(resha_test_run(sleeps_twice, &o), 1);
+        ASSERT_HAS(r.text, "RESHA_TEST_FIRST_SEED='18446744073709551615' is too large");
+        ASSERT_EQ(r.trials, 0);
 }
 
 TEST(module_runs_one_trial_alone)
@@ -127,12 +133,61 @@ TEST(module_runs_one_trial_alone)
         setenv("RESHA_TEST_TRIAL", "sleeps_twice seed=5 alloc=1", 1);
         ASSERT_EQ(resha_test_run(sleeps_twice, &o), 0);
         ASSERT_EQ(r.trials, 1);
-        setenv("RESHA_TEST_TRIAL", "another_test seed=5 alloc=1", 1);
-        ASSERT_EQ(resha_test_run(sleeps_twice, &o), 0);
-        ASSERT_EQ(r.trials, 0);
         setenv("RESHA_TEST_TRIAL", "sleeps_twice seed=five", 1);
         ASSERT_EQ(resha_test_run(sleeps_twice, &o), 1);
         ASSERT_HAS(r.text, "names no trial");
+        setenv("RESHA_TEST_TRIAL", "sleeps_twice cancel=-1", 1);
+        ASSERT_EQ(resha_test_run(sleeps_twice, &o), 1);
+        ASSERT_HAS(r.text, "names no trial");
+}
+
+TEST(module_says_what_it_skips)
+{
+        char said[200] = "";
+        resha_test_result r;
+        resha_test_opts o = { .state = sizeof(struct two), .ret_result = &r };
+        int before = dup(2), p[2];
+
+        setenv("RESHA_TEST_TRIAL", "sleeps_twce seed=5 cancel=1", 1);
+        ASSERT_EQ(pipe(p), 0);
+        dup2(p[1], 2);
+        int rc = resha_test_run(sleeps_twice, &o);
+        dup2(before, 2);
+        close(p[1]);
+        ASSERT_EQ(rc, 0);
+        ASSERT_EQ(r.trials, 0);
+        ASSERT_TRUE(read(p[0], said, sizeof said - 1) > 0);
+        ASSERT_STR(said, "sleeps_twice: skipped: RESHA_TEST_TRIAL names sleeps_twce\n");
+        close(p[0]);
+        close(before);
+}
+
+TEST(module_fails_where_its_one_trial_is_never_reached)
+{
+        static const char *const trials[][2] = {
+                { "cancel=3", "checkpoint 3 was not reached: it ended after 2" },
+                { "cancel=99999 victim=current", "checkpoint 99999 was not reached: it ended after 2" },
+                { "alloc=99999", "allocation 99999 was not reached" },
+                { "operation=99999", "operation 99999 was not reached" },
+                { "cancel=2 again=7", "" },
+                { "cancel=1 victim=previous", "" },
+        };
+        resha_test_trial trial = { .cancel = 3 };
+        resha_test_result r;
+        resha_test_opts o = { .state = sizeof(struct two), .ret_result = &r };
+
+        for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++) {
+                char text[80];
+                snprintf(text, sizeof text, "sleeps_twice seed=0 %s", trials[i][0]);
+                setenv("RESHA_TEST_TRIAL", text, 1);
+                ASSERT_EQ(resha_test_run(sleeps_twice, &o), *trials[i][1] != 0);
+                ASSERT_EQ(r.trials, 1);
+                ASSERT_HAS(r.text, trials[i][1]);
+        }
+        unsetenv("RESHA_TEST_TRIAL");
+        o.only = &trial;
+        ASSERT_EQ(resha_test_run(sleeps_twice, &o), 1);
+        ASSERT_HAS(r.text, "checkpoint 3 was not reached");
 }
 
 /* ---- what is a failure ---- */
