@@ -6,7 +6,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 MESON_ARGS ?=
 
-.PHONY: all build setup demo test check soak bench fuzz docs install uninstall clean help
+.PHONY: all build lib setup demo test check soak bench fuzz docs install uninstall clean help
 
 all: setup build
 
@@ -18,7 +18,8 @@ help:
 	@echo 'make bench    the benchmarks, against their peers'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS each (30)'
 	@echo 'make docs     build and check what the documentation shows'
-	@echo 'make install  PREFIX=/usr/local DESTDIR='
+	@echo 'make lib      build only what is installed: the libraries and the command'
+	@echo 'make install  PREFIX=/usr/local DESTDIR= (as root, if only root may write there)'
 	@echo 'make clean    remove what was built'
 
 setup:
@@ -61,11 +62,17 @@ docs: setup
 	@$(MAKE) --no-print-directory build
 	@tools/run-tests -C $(BUILD) --suite docs
 
+# Ninja first renews its own file: the names of targets may have changed.
+lib: setup
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@log=$$(ninja -C $(BUILD) build.ninja) || { echo "$$log"; exit 1; }
+	@targets=$$(tools/installed-targets $(BUILD)) && ninja -C $(BUILD) -j$(JOBS) $$targets
+
 # Run by the user who builds, or by root after that: only what changed is built again.
 install: setup
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
-	@ninja -C $(BUILD) -j$(JOBS)
+	@$(MAKE) --no-print-directory lib
 	@DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
 
