@@ -14,6 +14,7 @@ struct all {
         resha_limiter limiter;
         resha_queue *empty, *full;
         resha_task *waited_for;
+        resha_duration pause;
         int done;
 };
 
@@ -21,8 +22,7 @@ typedef int wait_fn(struct all *a);
 
 static int wait_sleep(struct all *a)
 {
-        (void)a;
-        return resha_sleep(MS(2));
+        return resha_sleep(a->pause);
 }
 
 static int wait_event(struct all *a)
@@ -118,9 +118,9 @@ static int waits_once(void *arg)
         return rc;
 }
 
-static int sleeps_long(__attribute__((unused)) void *arg)
+static int sleeps(void *arg)
 {
-        return resha_sleep(MS(5));
+        return resha_sleep(((struct all *)arg)->pause);
 }
 
 /* Each gets what it waits for. */
@@ -145,7 +145,7 @@ static void begin(struct all *a)
         resha_semaphore_init(&a->semaphore, 1);
         ASSERT_OK(resha_semaphore_acquire(&a->semaphore));
         ASSERT_OK(resha_barrier_init(&a->barrier, 2));
-        ASSERT_OK(resha_limiter_init(&a->limiter, 1, MS(1), 1));
+        ASSERT_OK(resha_limiter_init(&a->limiter, 1, a->pause, 1));
         ASSERT_OK(resha_limiter_acquire(&a->limiter));
         ASSERT_OK(resha_queue_new(sizeof(int), 1, NULL, &a->empty));
         ASSERT_OK(resha_queue_new(sizeof(int), 1, NULL, &a->full));
@@ -156,7 +156,8 @@ static void begin(struct all *a)
 /* All wait; then each is cancelled, or gets what it waits for. */
 static int all_wait(bool cancel)
 {
-        struct all a = { 0 };
+        /* Who is to be cancelled waits for so long that no machine is too slow. */
+        struct all a = { .pause = cancel ? RESHA_S(100000) : MS(2) };
         struct waiter w[WAITS];
         resha_task waited_for = { 0 };
         int item;
@@ -165,7 +166,7 @@ static int all_wait(bool cancel)
         a.waited_for = &waited_for;
         RESHA_GROUP(g);
         resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
-        ASSERT_OK(resha_spawn_task(&g, sleeps_long, NULL, &waited_for));
+        ASSERT_OK(resha_spawn_task(&g, sleeps, &a, &waited_for));
         for (int i = 0; i < WAITS; i++) {
                 w[i] = (struct waiter){ .a = &a, .fn = waits[i] };
                 ASSERT_OK(resha_spawn_task(&g, waits_once, &w[i], &w[i].task));
@@ -176,10 +177,12 @@ static int all_wait(bool cancel)
         ASSERT_OK(resha_yield());
         for (int i = 0; i < WAITS && cancel; i++)
                 resha_task_cancel(&w[i].task);
-        if (cancel)
+        if (cancel) {
                 ASSERT_OK(resha_mutex_unlock(&a.mutex));
-        else
+                resha_task_cancel(&waited_for);
+        } else {
                 end_all(&a);
+        }
         ASSERT_OK(resha_group_end(&g, 0));
         ASSERT_EQ(rs_alloc_failed(), 0);
         rs_alloc_fail_after(0, false);
