@@ -65,7 +65,7 @@ static int wait_limiter(struct all *a)
 
 static int wait_limiter_by(struct all *a)
 {
-        return resha_limiter_acquire_by(&a->limiter, resha_after(RESHA_S(1000)));
+        return resha_limiter_acquire_by(&a->limiter, resha_after(RESHA_S(1000000)));
 }
 
 static int wait_get(struct all *a)
