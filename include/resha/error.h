@@ -6,7 +6,8 @@
  *
  * A record belongs to its code. It is set by resha_fail() and by the library's own failures, is kept by the task that
  * failed, and goes to whoever joins that task. A later success, a clean-up that fails with another code, and everything
- * inside a shield leave it alone.
+ * inside a shield leave it alone. So does a plain `return -ENOENT`, which makes no record: after an older failure with
+ * that code, though it was handled, what is shown is the older one's text. Return resha_fail(-ENOENT, "...") instead.
  *
  * The record of -ECANCELED, unless resha_fail() has set one, is made when it is looked at, and says why the task is
  * cancelled: "cancelled by task "main"", with the place of that call as its site; "cancelled because a sibling failed:

@@ -127,7 +127,8 @@ void resha_completions_begin_at(resha_completions *completions, resha_fn *fn, vo
         struct rs_loop *l;
 
         if (c->group.scope.task) {
-                c->group.scope.begin_code = -EINVAL; /* it is open: the first begin holds */
+                if (!rs_scope_open_twice(rs_loop_current, &c->group.scope))
+                        *c = (struct completions){ .group.scope = { .begin_code = -EINVAL, .dirty = true } };
                 return;
         }
         int rc = rs_enter_shielded(&l);
@@ -137,6 +138,18 @@ void resha_completions_begin_at(resha_completions *completions, resha_fn *fn, vo
                 c->group.scope.begin_code = open(l, c, &batch, opts);
                 start_more(l, c);
         }
+}
+
+/* What begin could not do, with its record. */
+static __attribute__((noinline, cold)) int refused(const struct completions *c)
+{
+        const struct rs_scope *s = &c->group.scope;
+
+        if (s->begin_code == -EINVAL && !s->twice && !s->dirty)
+                return resha_fail_at(-EINVAL, NULL, "completions take less than 2^32 items, and reserved words zero");
+        if (s->begin_code == -ENOMEM)
+                return resha_fail_at(-ENOMEM, NULL, "no memory for the results of completions");
+        return rs_scope_refused(s);
 }
 
 static void consumer_cancel(struct rs_wait *w)
@@ -177,7 +190,7 @@ int resha_completions_next(resha_completions *completions, size_t *ret_index, in
         if (rc < 0)
                 return rc;
         if (c->group.scope.begin_code < 0 || c->group.scope.task != l->current)
-                return c->group.scope.begin_code < 0 ? c->group.scope.begin_code : -EPERM;
+                return refused(c);
         bool waits = !c->first && c->taken < c->batch.n;
         if (waits) {
                 struct rs_wait w = { .cancel = consumer_cancel, .what = "completions", .object = c };
@@ -201,8 +214,8 @@ static void finish(struct rs_loop *l, struct completions *c, bool failed)
                 if (!entry->failure)
                         continue;
                 if (!failed)
-                        rs_report(l, RESHA_REPORT_LOST_ERROR, entry->status, l->current, "%s",
-                                  entry->failure->error.text);
+                        rs_report_lost(l, l->current, &entry->failure->error,
+                                       "nobody took it; call resha_completions_next() until it gives 0");
                 rs_record_free(l, entry->failure);
         }
         resha_free(c->entries);
@@ -217,8 +230,11 @@ int resha_completions_end(resha_completions *completions, int rc)
         struct rs_loop *l = rs_loop_current;
 
         if (!c->group.scope.task || !l || l->current != c->group.scope.task)
-                return rc < 0 ? rc : c->group.scope.begin_code < 0 ? c->group.scope.begin_code : -EPERM;
+                return rc < 0 ? rc : refused(c);
+        int begun = c->group.scope.begin_code;
         rc = rs_group_close(l, &c->group, rc);
+        if (RS_UNLIKELY(begun < 0 && rc == begun))
+                refused(c);
         finish(l, c, rc < 0);
         return rc;
 }

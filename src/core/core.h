@@ -108,8 +108,7 @@ struct rs_reason {
 /* ---- scopes and groups: the inside of resha_scope, resha_group ---- */
 
 struct rs_scope {
-        struct rs_scope
-                *parent; /* the next one out: of the same task, or the group's that owns the task; NULL: the run */
+        struct rs_scope *parent;   /* the next one out: of the same task, or its group's; NULL: the run */
         struct rs_scope *inner;    /* the next one in, of the same task */
         struct rs_task *task;      /* whose frame it lies in; NULL: not begun, or ended */
         struct rs_timer timer;     /* active while a deadline is set */
@@ -124,8 +123,8 @@ struct rs_scope {
         bool ended_expired; /* its end gave -ETIME on its own account */
         bool is_group;
         bool nosuspend;
-        bool used;     /* has been begun */
-        uint8_t cause; /* rs_cause */
+        bool used, twice, dirty; /* begun; and again, while it was open; begin found it neither zero nor open */
+        uint8_t cause;           /* rs_cause */
         struct rs_reason reason;
 };
 
@@ -140,13 +139,11 @@ struct rs_group {
         struct rs_record *failure; /* the first; code in failure_code also if there was no memory for it */
         resha_error *errors;
         size_t max_errors;
-        /* gather, race, completions; e: NULL also for a child that was cancelled, since to say why takes a walk through
-         * all that is around it */
+        /* gather, race, completions; e: NULL also for a cancelled child: to say why is a walk through all around it */
         void (*child_done)(struct rs_group *g, struct rs_task *t, int rc, const resha_error *e);
         void *child_done_arg;
         int failure_code;
-        bool keep_going, background;
-        bool collected; /* the failures of children are child_done's alone */
+        bool keep_going, background, collected; /* collected: the failures of children are child_done's alone */
 };
 
 static inline struct rs_scope *rs_scope_of(resha_scope *s)
@@ -520,6 +517,7 @@ void rs_slabs_free(struct rs_loop *l);
 void *rs_task_entry(void);                                            /* the first function on every task's stack */
 struct rs_task *rs_circle_find(struct rs_loop *l, struct rs_task *t); /* the next of t in it; then by `link` */
 void rs_report_circles(struct rs_loop *l);
+void rs_report_lost(struct rs_loop *l, const struct rs_task *t, const resha_error *e, const char *remedy);
 void rs_report_slow_step(struct rs_loop *l);
 void rs_report_deadlock(struct rs_loop *l);
 void rs_report_stuck(struct rs_loop *l);
@@ -553,6 +551,8 @@ static inline bool rs_task_base_cancelled(const struct rs_task *t)
 }
 
 void rs_scope_open(struct rs_loop *l, struct rs_scope *s);
+bool rs_scope_open_twice(struct rs_loop *l, struct rs_scope *s); /* a begin found s->task set; false: that is none */
+int rs_scope_refused(const struct rs_scope *s); /* its code, with a record, if begin failed or it is not open here */
 void rs_scope_close(struct rs_loop *l, struct rs_scope *s); /* inner ones first */
 void rs_scope_close_inner(struct rs_loop *l, struct rs_scope *s);
 /* What a boundary sees outside of it. */

@@ -70,7 +70,8 @@ static int gather_run(const struct rs_batch *b, const resha_gather_opts *opts)
         size_t i = 0;
 
         if (rc == 0 && (!rs_reserved_zero(o->_reserved) || b->n >= UINT32_MAX))
-                rc = -EINVAL;
+                rc = resha_fail_at(-EINVAL, NULL, "a gather of %zu items: less than 2^32, and reserved words zero",
+                                   b->n);
         if (rc == 0) {
                 rs_group_open(l, g, &(resha_group_opts){ .limit = o->limit, .keep_going = o->keep_going });
                 g->child_done = gather_child_done;

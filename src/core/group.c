@@ -42,10 +42,11 @@ static __attribute__((noinline, cold)) void not_opened(struct rs_group *g)
 {
         struct rs_loop *l;
 
-        if (g->scope.task)
-                g->scope.begin_code = -EINVAL; /* it is open: the first begin holds */
-        else
-                *g = (struct rs_group){ .scope = { .begin_code = rs_enter_shielded(&l) } };
+        /* The limit says that it is not all zero, should it be begun again. */
+        if (!g->scope.task)
+                *g = (struct rs_group){ .scope.begin_code = rs_enter_shielded(&l), .limit = SIZE_MAX };
+        else if (!rs_scope_open_twice(rs_loop_current, &g->scope))
+                *g = (struct rs_group){ .scope = { .begin_code = -EINVAL, .dirty = true }, .limit = SIZE_MAX };
 }
 
 void resha_group_begin(resha_group *group, const resha_group_opts *opts)
@@ -182,12 +183,12 @@ int rs_group_close(struct rs_loop *l, struct rs_group *g, int rc)
                 return rc;
         }
         if (RS_LIKELY(rc >= 0 && !outside))
-                return RS_LIKELY(g->scope.begin_code == 0) ? rc : g->scope.begin_code;
+                return RS_LIKELY(g->scope.begin_code == 0) ? rc : rs_scope_refused(&g->scope);
         if (outside && stopped && !(g->background && rc >= 0))
                 return -ECANCELED;
         if (rc == -ECANCELED)
                 return 0;
-        return rc >= 0 && g->scope.begin_code < 0 ? g->scope.begin_code : rc;
+        return rc >= 0 && g->scope.begin_code < 0 ? rs_scope_refused(&g->scope) : rc;
 }
 
 int resha_group_end(resha_group *group, int rc)
@@ -196,7 +197,7 @@ int resha_group_end(resha_group *group, int rc)
         struct rs_loop *l = rs_loop_current;
 
         if (RS_UNLIKELY(!g->scope.task || !l || l->current != g->scope.task || !g->scope.is_group))
-                return rc < 0 ? rc : g->scope.begin_code < 0 ? g->scope.begin_code : -EPERM;
+                return rc < 0 ? rc : rs_scope_refused(&g->scope);
         return rs_group_close(l, g, rc);
 }
 
@@ -217,7 +218,8 @@ static __attribute__((noinline)) void leave_open(struct rs_group *g)
         if (g->failure)
                 rs_escape(l, t, g->failure);
         else if (g->failure_code) /* no memory to keep it */
-                rs_report(l, RESHA_REPORT_LOST_ERROR, g->failure_code, t, "%s", resha_strerror(g->failure_code));
+                rs_report(l, RESHA_REPORT_LOST_ERROR, g->failure_code, t, "a failure was lost, for lack of memory: %s",
+                          resha_strerror(g->failure_code));
 }
 
 void resha_group_leave(resha_group *group)
@@ -264,7 +266,7 @@ int resha_group_drain(resha_group *group, resha_duration grace)
         int rc = rs_enter(&l);
 
         if (rc == -EPERM || rc == -EDEADLK || !g->scope.task || l->current != g->scope.task)
-                return rc < 0 ? rc : -EPERM;
+                return rc < 0 ? rc : rs_scope_refused(&g->scope);
         struct drain d = { .wait = { .cancel = drain_cancel, .what = "children", .object = g },
                            .timer = { .fire = drain_late } };
         int64_t until = resha_after(grace).ns;

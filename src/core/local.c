@@ -134,9 +134,10 @@ int resha_local_set(const resha_local *key, const void *value)
         struct rs_loop *l = rs_loop_current;
 
         if (!may_change(l))
-                return -EPERM;
+                return resha_fail_at(-EPERM, NULL,
+                                     "a task-local is set by its task, not by a thread job or a report sink");
         if (key->size == 0 || key->size > RS_LOCAL_MAX)
-                return -EINVAL;
+                return resha_fail_at(-EINVAL, NULL, "a task-local of %zu bytes: 1 to %d", key->size, RS_LOCAL_MAX);
         return set(l, l->current, key, value);
 }
 

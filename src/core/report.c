@@ -54,7 +54,7 @@ void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const s
                ...)
 {
         resha_report r = { .kind = kind, .code = code, .part = 1, .parts = 1 };
-        char text[256] = "";
+        char text[512] = "";
         va_list args;
 
         if (l->opts.report) {
@@ -67,6 +67,14 @@ void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const s
                 deliver_stack(l, t, &r);
         else
                 deliver(l, t, &r);
+}
+
+/* a failure was lost: disk is gone (x.c:6, task "failer" from x.c:11): nobody passed it on: ... */
+void rs_report_lost(struct rs_loop *l, const struct rs_task *t, const resha_error *e, const char *remedy)
+{
+        rs_report(l, RESHA_REPORT_LOST_ERROR, e->code, t, "a failure was lost: %s (%s%stask \"%s\"%s%s): %s", e->text,
+                  e->site ? e->site : "", e->site ? ", " : "", e->task ? e->task : "?", e->spawned_at ? " from " : "",
+                  e->spawned_at ? e->spawned_at : "", remedy);
 }
 
 /* ---- what a task waits for, in words ---- */

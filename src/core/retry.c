@@ -76,9 +76,8 @@ int resha_retry(resha_fn *fn, void *arg, const resha_retry_opts *opts)
         struct rs_loop *l;
         int rc = rs_enter(&l);
 
-        for (size_t i = 0; rc == 0 && i < 4; i++)
-                if (a.opts->_reserved[i])
-                        rc = -EINVAL;
+        if (rc == 0 && !rs_reserved_zero(a.opts->_reserved))
+                rc = resha_fail_at(-EINVAL, NULL, "a reserved word of retry options is not zero");
         if (rc == 0 && a.opts->total.ns > 0) {
                 RESHA_SCOPE(s);
                 a.deadline = resha_after(a.opts->total);

@@ -75,7 +75,7 @@ void rs_scope_open(struct rs_loop *l, struct rs_scope *s)
 static void lost(struct rs_loop *l, struct rs_task *t, struct rs_record *r)
 {
         if (r->error.code != -ETIME)
-                rs_report(l, RESHA_REPORT_LOST_ERROR, r->error.code, t, "%s", r->error.text);
+                rs_report_lost(l, t, &r->error, "the block of its group was left without it; return resha_group_end()");
         rs_record_free(l, r);
 }
 
@@ -240,6 +240,29 @@ static void deadline_passed(struct rs_timer *timer)
         rs_scope_request(rs_loop_current, s, RS_CAUSE_DEADLINE, NULL);
 }
 
+/* One of those that t has open? */
+static void is_it(struct rs_loop *l, struct rs_task *t, void *arg)
+{
+        struct rs_scope *s = arg;
+        const struct rs_scope *p = t->outermost ? t->scope : NULL;
+
+        (void)l;
+        while (p && p != s && p->task == t)
+                p = p->parent;
+        if (p == s && s->task == t)
+                s->twice = true;
+}
+
+__attribute__((cold, noinline)) bool rs_scope_open_twice(struct rs_loop *l, struct rs_scope *s)
+{
+        s->twice = !l; /* open on a thread of its own, for all that can be seen from here */
+        for (struct rs_node *n = l ? l->slabs.first : NULL; n; n = n->next)
+                rs_slab_each(l, n, is_it, s);
+        if (s->twice)
+                s->begin_code = -EINVAL; /* the first begin holds */
+        return s->twice;
+}
+
 enum kind { TIMEOUT, SHIELD, NOSUSPEND };
 
 static void begin(resha_scope *scope, enum kind kind, const char *why, int64_t deadline)
@@ -249,7 +272,8 @@ static void begin(resha_scope *scope, enum kind kind, const char *why, int64_t d
 
         _Static_assert(sizeof(struct rs_scope) <= sizeof(resha_scope), "resha_scope is too small");
         if (RS_UNLIKELY(s->task != NULL)) {
-                s->begin_code = -EINVAL; /* it is open: the first begin holds */
+                if (!rs_scope_open_twice(l, s))
+                        *s = (struct rs_scope){ .begin_code = -EINVAL, .used = true, .dirty = true };
                 return;
         }
         if (RS_UNLIKELY(s->used)) /* not all zero any more */
@@ -313,13 +337,33 @@ static int expired(const struct rs_task *t, struct rs_scope *s)
         return resha_fail_at(-ETIME, NULL, "deadline passed");
 }
 
+__attribute__((cold, noinline)) int rs_scope_refused(const struct rs_scope *s)
+{
+        if (s->begin_code == 0)
+                return resha_fail_at(-EPERM, NULL,
+                                     "the scope or group is not open in this task: begin it first, end it once");
+        if (s->twice)
+                return resha_fail_at(s->begin_code, NULL,
+                                     "a scope or group was begun again while it was open: end it first");
+        if (s->dirty)
+                return resha_fail_at(s->begin_code, NULL,
+                                     "a scope or group was not zero when it was begun: declare it with RESHA_SCOPE or "
+                                     "RESHA_GROUP");
+        if (s->begin_code == -EPERM)
+                return resha_fail_at(-EPERM, NULL, "a scope or group was begun outside of a task");
+        if (s->begin_code == -EINVAL)
+                return resha_fail_at(-EINVAL, NULL,
+                                     "options of a group: `max_errors` needs `errors`, reserved words are zero");
+        return s->begin_code;
+}
+
 int resha_scope_end(resha_scope *scope, int rc)
 {
         struct rs_scope *s = rs_scope_of(scope);
         struct rs_loop *l = rs_loop_current;
 
         if (!s->task || !l || l->current != s->task || s->is_group)
-                return rc < 0 ? rc : s->begin_code < 0 ? s->begin_code : -EPERM;
+                return rc < 0 ? rc : rs_scope_refused(s);
         struct rs_task *t = s->task;
         rs_scope_close_inner(l, s); /* a group inside may take its time */
         bool outside = rs_scope_outside_cancelled(s);
@@ -327,7 +371,7 @@ int resha_scope_end(resha_scope *scope, int rc)
                 rc = rs_attribute(l, t, rc, s->effective);
         rs_scope_close(l, s);
         if (RS_LIKELY(rc != -ECANCELED))
-                return RS_UNLIKELY(s->begin_code < 0 && rc >= 0) ? s->begin_code : rc;
+                return RS_UNLIKELY(s->begin_code < 0 && rc >= 0) ? rs_scope_refused(s) : rc;
         if (outside || !s->requested)
                 return rc;
         return s->expired ? expired(t, s) : 0;
@@ -373,7 +417,7 @@ int resha_scope_reschedule(resha_scope *scope, resha_instant t)
         struct rs_loop *l = rs_loop_current;
 
         if (!rs_scope_is_here(s) || s->expired || s->is_group)
-                return -EINVAL;
+                return resha_fail_at(-EINVAL, NULL, "the deadline to move is not that of an open scope, or has passed");
         rs_timer_clear(l, &s->timer);
         if (t.ns != INT64_MAX)
                 rs_timer_set(l, &s->timer, t.ns);

@@ -219,11 +219,18 @@ static int wait_for_place(struct rs_loop *l, struct rs_group *g)
         return -ECANCELED;
 }
 
+static __attribute__((noinline, cold)) int group_not_open(void)
+{
+        return resha_fail_at(-EPERM, NULL,
+                             "the group of a spawn is not open: resha_group_begin() first, and spawn before "
+                             "its end");
+}
+
 /* Open, not cancelled, and with a place. */
 static int may_spawn(struct rs_loop *l, struct rs_group *g)
 {
         if (RS_UNLIKELY(!rs_scope_is_here(&g->scope) || !g->scope.is_group))
-                return -EPERM;
+                return group_not_open();
         if (RS_LIKELY(g->limit == SIZE_MAX))
                 return RS_UNLIKELY(g->scope.effective) ? -ECANCELED : 0;
         int rc = rs_enter(&l);
@@ -265,18 +272,29 @@ int resha_spawn_at(resha_group *group, resha_fn *fn, void *arg, const char *name
         return RS_LIKELY(rc == 0) ? 0 : not_spawned(l, g, rc, true);
 }
 
-static bool spawn_opts_valid(const resha_spawn_opts *o)
+static __attribute__((noinline, cold)) int bad_opts(const resha_spawn_opts *o)
 {
-        for (size_t i = 0; i < 4; i++)
-                if (o->_reserved[i])
-                        return false;
-        return o->copy <= RS_COPY_MAX;
+        if (!rs_reserved_zero(o->_reserved))
+                return resha_fail_at(-EINVAL, NULL, "a reserved word of spawn options is not zero");
+        if (o->copy > RS_COPY_MAX)
+                return resha_fail_at(-EINVAL, NULL, "a spawn copies %zu bytes: at most %d", o->copy, RS_COPY_MAX);
+        return resha_fail_at(-EBUSY, NULL,
+                             "the handle of a spawn is that of a task that runs: wait for it, or use another");
 }
 
 /* A handle is told of its task's end: that of a task that still runs is not given to another. */
-static bool handle_free(const resha_task *h)
+static int check_opts(const resha_spawn_opts *o)
 {
-        return !h || h->_state != RS_HANDLE_RUNNING;
+        bool taken = o->task && o->task->_state == RS_HANDLE_RUNNING;
+
+        return RS_LIKELY(rs_reserved_zero(o->_reserved) && o->copy <= RS_COPY_MAX && !taken) ? 0 : bad_opts(o);
+}
+
+static __attribute__((noinline, cold)) int no_extras(int rc, const resha_spawn_opts *o)
+{
+        if (rc == -EINVAL)
+                resha_fail_at(rc, NULL, "a task's stack of %zu bytes: %zu to 4 GiB", o->stack, (size_t)RS_STACK_MIN);
+        return rc;
 }
 
 /* The parts of a task that most have not: a copied argument, a stack of another size. Made before the task is. */
@@ -293,7 +311,7 @@ static int spawn_extras(struct rs_loop *l, const void *arg, const resha_spawn_op
         }
         if (o->stack && o->stack != l->stacks.slice)
                 rc = rs_stack_map(&l->stacks, o->stack, ret_stack);
-        return rc;
+        return RS_LIKELY(rc == 0) ? 0 : no_extras(rc, o);
 }
 
 int resha_spawn_task_at(resha_group *g, resha_fn *fn, void *arg, resha_task *handle, const char *name, const char *site)
@@ -321,7 +339,7 @@ int resha_spawn_opt(resha_group *group, resha_fn *fn, const void *arg, const res
         int rc = may_spawn(l, g);
         if (rc < 0)
                 return rc;
-        rc = !spawn_opts_valid(o) ? -EINVAL : !handle_free(o->task) ? -EBUSY : 0;
+        rc = check_opts(o);
         if (rc == 0)
                 rc = spawn_extras(l, arg, o, &copy, &stack);
         if (rc == 0)

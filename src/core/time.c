@@ -84,7 +84,9 @@ int resha_ticker_next(resha_ticker *t)
         int64_t period = t->period.ns, late = resha_now().ns - t->next.ns;
 
         if (period <= 0)
-                return -EINVAL;
+                return resha_fail_at(-EINVAL, NULL,
+                                     "the ticker has a period of %lld ns: resha_ticker_init() with more than 0",
+                                     (long long)period);
         if (late > 0) /* to the first one on the grid that lies ahead */
                 t->next.ns = rs_time_add(rs_time_add(t->next.ns, (late - 1) / period * period), period);
         int rc = resha_sleep_until(t->next);

@@ -22,6 +22,20 @@ struct watch {
         enum mode mode;
 };
 
+/* The record of a handle that cannot be waited for, in place of an older one of its code. */
+static __attribute__((noinline, cold)) int refuse(int rc)
+{
+        switch (rc) {
+        case -EINVAL:
+                return resha_fail_at(rc, NULL,
+                                     "the task waited for was never spawned: give its handle to a spawn first");
+        case -EDEADLK: return resha_fail_at(rc, NULL, "a task waits for its own end: let another one wait for it");
+        default:
+                return resha_fail_at(rc, NULL,
+                                     "the task waited for is one of another loop: only its own can wait for it");
+        }
+}
+
 static bool failed(int status)
 {
         return status < 0 && status != -ECANCELED;
@@ -110,6 +124,8 @@ static int wait_one(resha_task *h, resha_duration at_most, int *ret_status)
                 rc = park_one(l, h, at_most, &status);
         else if (rc == 0 || rc == -EAGAIN)
                 rc = rs_complete(l, rc == 0 ? 0 : late(1, 1));
+        else
+                rc = refuse(rc);
         if (rc == 0 && ret_status)
                 *ret_status = status;
         return rc;
@@ -184,14 +200,9 @@ static int look(struct watch *w, const resha_task *tasks)
 
         w->left = w->n;
         for (size_t i = 0; i < w->n; i++) {
-                if (tasks[i]._state == RS_HANDLE_NEW)
-                        return -EINVAL;
-                if (tasks[i]._state != RS_HANDLE_RUNNING)
-                        continue;
-                if (tasks[i]._loop != w->loop)
-                        return -EPERM;
-                if (tasks[i]._task == w->loop->current)
-                        return -EDEADLK;
+                int rc = rs_task_ended(w->loop, &tasks[i]);
+                if (rc < 0 && rc != -EAGAIN)
+                        return refuse(rc);
         }
         for (size_t i = 0; i < w->n && !enough; i++)
                 if (tasks[i]._state == RS_HANDLE_ENDED)
@@ -225,7 +236,7 @@ static int wait_several(struct watch *w, resha_task *tasks, resha_duration at_mo
         int rc = rs_enter(&w->loop);
         if (rc < 0)
                 return rc;
-        rc = w->n == 0 ? -EINVAL : look(w, tasks);
+        rc = w->n ? look(w, tasks) : resha_fail_at(-EINVAL, NULL, "a wait for 0 tasks: it takes one or more");
         if (rc < 0)
                 return rc;
         if (rc > 0 || at_most.ns <= 0)

@@ -281,7 +281,7 @@ int resha_pool_run(resha_pool *p, resha_fn *fn, void *arg, const resha_job_opts 
         if (rc < 0)
                 return rc;
         if (opts && !rs_reserved_zero(opts->_reserved))
-                return -EINVAL;
+                return resha_fail_at(-EINVAL, NULL, "a reserved word of job options is not zero");
         if (!p)
                 rc = default_pool(l, &p);
         if (rc < 0)

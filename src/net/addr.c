@@ -11,8 +11,11 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include <resha/error.h>
+
 #include "base/addr.h"
 #include "base/list.h"
+#include "net/resolve.h"
 #include "sys/sys.h"
 
 /* One family, as it lies in the sockaddr. */
@@ -78,7 +81,7 @@ static int parse_six(const char *literal, uint16_t port, resha_addr *ret_addr)
         return 0;
 }
 
-int resha_addr_parse(const char *literal, uint16_t port, resha_addr *ret_addr)
+int rs_addr_parse(const char *literal, uint16_t port, resha_addr *ret_addr)
 {
         struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
 
@@ -86,6 +89,13 @@ int resha_addr_parse(const char *literal, uint16_t port, resha_addr *ret_addr)
                 return parse_six(literal, port, ret_addr);
         set(ret_addr, &v4, sizeof v4);
         return 0;
+}
+
+int resha_addr_parse(const char *literal, uint16_t port, resha_addr *ret_addr)
+{
+        int rc = rs_addr_parse(literal, port, ret_addr);
+
+        return rc < 0 ? resha_fail_at(rc, NULL, "\"%s\" is no address; names are for resha_resolve()", literal) : 0;
 }
 
 /* ---- text ---- */

@@ -372,7 +372,7 @@ int resha_resolve(const char *host, const char *port, resha_addr *ret_addrs, siz
         int number = port_number(port ? port : "0");
         if (number == -EINVAL)
                 return no_answer(-EINVAL, host, "bad port or service");
-        if (number >= 0 && resha_addr_parse(host, (uint16_t)number, ret_addrs) == 0) {
+        if (number >= 0 && rs_addr_parse(host, (uint16_t)number, ret_addrs) == 0) {
                 *ret_n = 1;
                 return rs_complete(l, 0);
         }

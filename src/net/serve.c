@@ -200,9 +200,10 @@ int resha_serve(resha_listener *n, int (*fn)(resha_stream *stream, void *arg), v
         if (rc < 0)
                 return rc;
         if (!rs_reserved_zero(o->_reserved))
-                return -EINVAL;
+                return resha_fail_at(-EINVAL, NULL, "a reserved word of serve options is not zero");
         if (n->loop != l || n->server)
-                return resha_fail_at(n->server ? -EBUSY : -EPERM, NULL, "the listener is not free to serve here");
+                return resha_fail_at(n->server ? -EBUSY : -EPERM, NULL, "the listener is %s",
+                                     n->server ? "served already: one resha_serve() at a time" : "one of another loop");
         v.abort_failed = o->abort_failed;
         v.most = o->max_connections ? o->max_connections : CONNECTIONS_DEFAULT;
         if (n->shut)

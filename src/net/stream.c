@@ -401,7 +401,9 @@ int resha_stream_addr(resha_stream *s, bool peer, resha_addr *ret_addr)
 {
         if (s->loop != rs_loop_current || s->closing)
                 return refuse(s, rs_loop_current, "closes");
-        return s->ops->addr ? s->ops->addr(s->impl, peer, ret_addr) : -EOPNOTSUPP;
+        if (!s->ops->addr)
+                return resha_fail_at(-EOPNOTSUPP, NULL, "this kind of stream has no addresses");
+        return s->ops->addr(s->impl, peer, ret_addr);
 }
 
 /* ---- beginning and end ---- */
@@ -414,7 +416,7 @@ int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
                 return -EPERM;
         for (size_t i = 0; i < sizeof ops->_reserved / sizeof ops->_reserved[0]; i++)
                 if (ops->_reserved[i])
-                        return -EINVAL;
+                        return resha_fail_at(-EINVAL, NULL, "a reserved word of stream operations is not zero");
         resha_stream *s = resha_calloc(1, sizeof *s);
         if (!s)
                 return -ENOMEM;

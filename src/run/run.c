@@ -2,7 +2,9 @@
 /* A run: chooses the world, starts the loop, and ends all in order. The composition root: the one place that knows
  * every layer. */
 
+#include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +30,30 @@ static int backend_open(const char *name, struct rs_backend **ret_backend, bool 
                 return rs_epoll_new(ret_backend);
         if (strncmp(name, "sim", 3) != 0 || (name[3] && name[3] != ':'))
                 return -EINVAL;
+        if (name[3] && !(name[4] >= '0' && name[4] <= '9')) /* nor a sign, which strtoull() would take */
+                return -EINVAL;
+        errno = 0;
         uint64_t seed = name[3] ? strtoull(name + 4, &end, 10) : 0;
-        if (name[3] && (*end || end == name + 4))
+        if (name[3] && (*end || errno == ERANGE))
                 return -EINVAL;
         *ret_shuffle = seed != 0;
         return rs_sim_new(seed, ret_backend);
+}
+
+/* Why there is no run, to who asked for its error: no task has a record of it. */
+static __attribute__((cold)) int refuse(const resha_run_opts *opts, int code, const char *format, ...)
+        RESHA_PRINTF(3, 4);
+static int refuse(const resha_run_opts *opts, int code, const char *format, ...)
+{
+        resha_error e = { .code = code };
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(e.text, sizeof e.text, format, args);
+        va_end(args);
+        if (opts && opts->ret_error)
+                *opts->ret_error = e;
+        return resha_fail_at(code, NULL, "%s", e.text);
 }
 
 static bool env_true(const char *name)
@@ -48,7 +69,7 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
         *ret = opts ? *opts : (resha_run_opts){ 0 };
         for (size_t i = 0; i < sizeof ret->_reserved / sizeof ret->_reserved[0]; i++)
                 if (ret->_reserved[i])
-                        return -EINVAL;
+                        return refuse(opts, -EINVAL, "a reserved word of run options is not zero");
         if (!ret->backend)
                 ret->backend = getenv("RESHA_BACKEND");
         if (ret->grace.ns <= 0)
@@ -63,7 +84,12 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
                 int n = rs_sys_processors();
                 ret->threads = n > 28 ? 32 : (unsigned)n + 4;
         }
-        return ret->threads > 256 ? -EINVAL : 0;
+        if (ret->threads > 256)
+                return refuse(opts, -EINVAL, "%u threads for a run: at most 256", ret->threads);
+        if (ret->stack_size && !rs_stack_size_valid(ret->stack_size))
+                return refuse(opts, -EINVAL, "stacks of %zu bytes for a run: %zu to 4 GiB", ret->stack_size,
+                              (size_t)RS_STACK_MIN);
+        return 0;
 }
 
 static void interrupted(struct rs_loop *l)
@@ -163,15 +189,19 @@ int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
         if (opts && opts->ret_interrupted)
                 *opts->ret_interrupted = false;
         if (rs_loop_current)
-                return resha_fail_at(-EBUSY, NULL,
-                                     "a loop runs on this thread already: call the function, or spawn it in a group");
+                return refuse(opts, -EBUSY,
+                              "a loop runs on this thread already: call the function, or spawn it in a group");
         int rc = options(opts, &o);
-        if (rc == 0)
-                rc = watch_forks();
-        if (rc == 0)
-                rc = backend_open(o.backend, &backend, &shuffle);
         if (rc < 0)
                 return rc;
+        rc = watch_forks();
+        if (rc < 0)
+                return refuse(opts, rc, "a run cannot watch for forks: %s", resha_strerror(rc));
+        rc = backend_open(o.backend, &backend, &shuffle);
+        if (rc == -EINVAL)
+                return refuse(opts, rc, "no backend \"%s\": epoll, sim, sim:SEED", o.backend);
+        if (rc < 0)
+                return refuse(opts, rc, "the backend cannot be opened: %s", resha_strerror(rc));
         l = resha_malloc(sizeof *l);
         rc = l ? rs_loop_init(l, &o, backend) : -ENOMEM;
         if (rc == 0) {
@@ -179,6 +209,8 @@ int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
                 l->ring = ring_new();
                 rc = run_loop(l, fn, arg);
                 resha_free(l->ring);
+        } else {
+                refuse(opts, rc, "the loop cannot be made: %s", resha_strerror(rc));
         }
         resha_free(l);
         backend->ops->destroy(backend);

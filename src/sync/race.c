@@ -79,7 +79,7 @@ static int race_run(const struct rs_batch *b, const resha_race_opts *opts, size_
         int rc = rs_enter(&l);
 
         if (rc == 0 && (!rs_reserved_zero(o->_reserved) || b->n == 0 || b->n >= UINT32_MAX))
-                rc = -EINVAL;
+                rc = resha_fail_at(-EINVAL, NULL, "a race of %zu items: 1 to 2^32, and reserved words zero", b->n);
         if (rc < 0)
                 return rc;
         struct race r = { .winner = SIZE_MAX, .batch = b, .drop = o->drop, .loop = l };

@@ -78,7 +78,7 @@ int rs_stacks_init(struct rs_stacks *s, size_t slice)
         size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
         *s = (struct rs_stacks){ .slice = slice ? slice : RS_STACK_DEFAULT, .guard = RS_STACK_GUARD };
-        if (s->slice < RS_STACK_MIN || s->slice > ((size_t)1 << 32))
+        if (!rs_stack_size_valid(s->slice))
                 return -EINVAL;
         s->slice = (s->slice + page - 1) & ~(page - 1);
         s->light_guards = light_guards_work();
@@ -183,7 +183,7 @@ int rs_stack_map(struct rs_stacks *s, size_t size, struct rs_stack **ret_stack)
         size_t page = (size_t)sysconf(_SC_PAGESIZE);
         size_t bytes = (size + page - 1) & ~(page - 1);
 
-        if (size < RS_STACK_MIN || size > ((size_t)1 << 32))
+        if (!rs_stack_size_valid(size))
                 return -EINVAL;
         char *base = map_stacks(bytes);
         if (!base)

@@ -41,6 +41,11 @@ struct rs_stacks {
 
 enum { RS_STACK_GUARD = 64 * 1024, RS_STACK_MIN = 128 * 1024, RS_STACK_DEFAULT = 256 * 1024 };
 
+static inline bool rs_stack_size_valid(size_t bytes)
+{
+        return bytes >= RS_STACK_MIN && bytes <= (size_t)1 << 32;
+}
+
 int rs_stacks_init(struct rs_stacks *s, size_t slice);
 void rs_stacks_done(struct rs_stacks *s, bool leak);
 

@@ -40,9 +40,10 @@ int resha_test_fault(enum resha_test_fault kind, unsigned per_mille)
         struct rs_sim_plan *plan = plan_here();
 
         if (!plan)
-                return -EPERM;
+                return resha_fail_at(-EPERM, NULL, "faults are of the simulated world: RESHA_BACKEND=sim:SEED");
         if ((unsigned)kind >= RESHA_TEST_FAULTS || per_mille > 1000)
-                return -EINVAL;
+                return resha_fail_at(-EINVAL, NULL, "fault %d at %u per mille: 0 to %d, at most 1000", (int)kind,
+                                     per_mille, RESHA_TEST_FAULTS - 1);
         plan->per_mille[kind] = per_mille;
         return 0;
 }
@@ -52,9 +53,9 @@ int resha_test_latency(resha_duration at_most)
         struct rs_sim_plan *plan = plan_here();
 
         if (!plan)
-                return -EPERM;
+                return resha_fail_at(-EPERM, NULL, "latency is of the simulated world: RESHA_BACKEND=sim:SEED");
         if (at_most.ns < 0)
-                return -EINVAL;
+                return resha_fail_at(-EINVAL, NULL, "a latency of less than nothing");
         plan->latency_max = at_most.ns;
         return 0;
 }
