@@ -41,7 +41,8 @@ static int sleep_until(struct rs_loop *l, int64_t deadline)
 {
         struct rs_task *t = l->current;
 
-        t->sleeping = (struct rs_wait){ .cancel = sleep_cancel, .what = "sleep" };
+        t->sleeping.cancel = sleep_cancel; /* the rest of it is zero since the spawn, or written by rs_wait() */
+        t->sleeping.what = "sleep";
         t->sleep.fire = sleep_over;
         if (deadline < INT64_MAX)
                 rs_timer_set(l, &t->sleep, deadline);
