@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What does it cost to hand an item from one task to another through a queue of capacity 1?
+/* What does it cost to hand an item from one task to another through a queue of capacity 1, or of none: a rendezvous?
  *
  *     core-queue [ITEMS]
+ *     core-rendezvous [ITEMS]
  *
- * One task puts, one gets and checks what it got. The peer does the same with a channel of capacity 1. */
+ * One task puts, one gets and checks what it got. The peer does the same with a channel of that capacity, which is set by
+ * the build. */
 
 #include <resha/resha.h>
 
@@ -44,7 +46,7 @@ static int hand_over(void *arg, uint64_t items)
         RESHA_CLEANUP(resha_queue_freep) resha_queue *queue = NULL;
 
         (void)arg;
-        int rc = resha_queue_new(sizeof(uint64_t), 1, NULL, &queue);
+        int rc = resha_queue_new(sizeof(uint64_t), CAPACITY, NULL, &queue);
         if (rc < 0)
                 return rc;
         struct pipe p = { queue, items };
