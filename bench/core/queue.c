@@ -4,8 +4,8 @@
  *     core-queue [ITEMS]
  *     core-rendezvous [ITEMS]
  *
- * One task puts, one gets and checks what it got. The peer does the same with a channel of that capacity, which the build
- * sets. */
+ * One task puts, one gets and checks what it got. The peer does the same with a channel of that capacity, which the
+ * build sets. */
 
 #include <resha/resha.h>
 
