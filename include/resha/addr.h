@@ -13,14 +13,40 @@ typedef struct resha_addr {
 } resha_addr;
 
 /* Room for any text of resha_addr_format(), its end included. */
-#define RESHA_ADDR_TEXT_MAX 128
+#define RESHA_ADDR_TEXT_MAX 448
 
-/* A literal, as "127.0.0.1", "::1", "fe80::1%eth0", with a port number. No names. 0 or -EINVAL. [any-thread] */
+/* A literal, as "127.0.0.1", "::1", "[::1]", "fe80::1%eth0", "fe80::1%2", with a port number. No names. 0 or -EINVAL.
+ * [any-thread] */
 RESHA_API int resha_addr_parse(const char *literal, uint16_t port, resha_addr *ret_addr);
 
-/* "127.0.0.1:80", "[::1]:80", a path, "none". Cut if `size` is too small; size 0 writes nothing. Result: buf.
+/* A Unix socket: a path, absolute or relative, or "@name" in Linux's abstract name space. Taken as it is: a path that
+ * begins with @ is "./@path". 0; -EINVAL empty; -ENAMETOOLONG more than 107 bytes, the @ not counted. [any-thread] */
+RESHA_API int resha_addr_unix(const char *path, resha_addr *ret_addr);
+
+/* The text of an address of any family, cut if `size` is too small; size 0 writes nothing. Result: buf.
+ *
+ *     127.0.0.1:80            IPv4
+ *     [fe80::1%eth0]:80       IPv6; the zone is a number where it has no name
+ *     /run/x.sock             Unix, an absolute path
+ *     @name                   Unix, an abstract name
+ *     unix:x.sock  unix:      Unix, another path; unnamed
+ *     none                    no address
+ *
+ * In Unix addresses \xNN stands for a control character, a backslash, and for an @ that begins a path.
  * [any-thread] */
 RESHA_API const char *resha_addr_format(const resha_addr *a, char *buf, size_t size);
+
+/* The address of such a text: for every address resha_addr_scan() of its resha_addr_format() is resha_addr_equal() to
+ * it. "unix:" is fine before all Unix addresses. No names, no "none", no address without its port. 0; -EINVAL;
+ * -ENAMETOOLONG too long for a Unix address. [any-thread] */
+RESHA_API int resha_addr_scan(const char *text, resha_addr *ret_addr);
+
+/* AF_INET, AF_INET6, AF_UNIX; AF_UNSPEC: none. [any-thread] */
+RESHA_API int resha_addr_family(const resha_addr *a);
+
+/* The same family, host, zone and port; the same Unix name, byte for byte (a path is not looked at). IPv4 in IPv6 is
+ * not IPv4. [any-thread] */
+RESHA_API bool resha_addr_equal(const resha_addr *a, const resha_addr *b);
 
 /* Port in host order, 0 if there is none. [any-thread] */
 RESHA_API uint16_t resha_addr_port(const resha_addr *a);
@@ -31,6 +57,10 @@ RESHA_API void resha_addr_set_port(resha_addr *a, uint16_t port);
 /* The sockaddr inside, its length in *ret_size. [any-thread] */
 struct sockaddr;
 RESHA_API const struct sockaddr *resha_addr_sockaddr(const resha_addr *a, size_t *ret_size);
+
+/* An address out of a sockaddr of IPv4, IPv6 or Unix, of `size` bytes as the system said; it need not be aligned. 0;
+ * -EINVAL too short (or too long, for Unix); -EAFNOSUPPORT another family. [any-thread] */
+RESHA_API int resha_addr_from_sockaddr(const struct sockaddr *sa, size_t size, resha_addr *ret_addr);
 
 /* The addresses of a name (or literal) for TCP, in the order to try them (RFC 6724, by getaddrinfo), at most max of
  * them; *ret_n at least 1. `port` is a number or a service name; NULL: 0. Look-ups run on threads of the process, at

@@ -23,8 +23,8 @@
 #include <resha/addr.h>
 #include <resha/alloc.h>
 
-#include "base/addr.h"
 #include "core/core.h"
+#include "net/addr.h"
 #include "net/resolve.h"
 #include "os/delay.h"
 #include "sys/sys.h"
