@@ -27,6 +27,7 @@
 
 #include "base/heap.h"
 #include "base/list.h"
+#include "core/inbox.h"
 #include "core/ring.h"
 #include "io/backend.h"
 #include "sys/stack.h"
@@ -248,6 +249,8 @@ struct rs_loop {
         struct rs_list given_up; /* of rs_cleanup.node: called, outside of tasks, if the run ends with tasks left */
         struct rs_list watchers; /* of rs_wait.node: who waits for several tasks */
         struct rs_task *main_task;
+        resha_fn *main_fn; /* its function */
+        void *main_arg;
         size_t tasks;               /* alive */
         size_t locals;              /* values of task-locals that are held */
         const struct rs_task *told; /* whose task-locals count while the report sink is called; NULL: it is not */
@@ -376,21 +379,6 @@ ssize_t rs_operation_shielded(struct rs_loop *l, struct rs_op *op, const char *w
 /* Gives up an operation that another task waits for (close): it returns with `code`, once the backend has let go. */
 void rs_operation_abort(struct rs_loop *l, struct rs_op *op, int code);
 
-/* From any thread: fn(p) will run on the loop's thread, outside of tasks. The node is the caller's until then. For use
- * by jobs and signals: never fails, never allocates. An inbox is counted, because its senders may outlive the loop:
- * what comes after the loop's end is passed to `lost` of the post instead, on the sender's thread (may be NULL). */
-struct rs_post {
-        struct rs_post *next;
-        void (*fn)(struct rs_post *p);
-        void (*lost)(struct rs_post *p);
-        bool quiet; /* nobody misses it: not counted where it is lost */
-};
-struct rs_inbox *rs_inbox_ref(struct rs_inbox *i);
-void rs_inbox_unref(struct rs_inbox *i);
-void rs_inbox_post(struct rs_inbox *i, struct rs_post *p);
-/* Async-signal-safe, while the loop lives: wakes it, and it calls l->on_wake. */
-void rs_inbox_wake(struct rs_inbox *i);
-
 void rs_cleanup_add(struct rs_loop *l, struct rs_cleanup *c);
 void rs_cleanup_remove(struct rs_loop *l, struct rs_cleanup *c);
 
@@ -470,8 +458,15 @@ static inline int64_t rs_time_add(int64_t a, int64_t b)
 
 /* The loop: made, run and ended by src/run. */
 int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backend *backend);
-int rs_loop_run(struct rs_loop *l, resha_fn *fn, void *arg); /* fn's result */
+int rs_loop_begin(struct rs_loop *l, resha_fn *fn, void *arg); /* fn(arg) as the main task; 0, -ENOMEM, -EAGAIN */
+void rs_loop_finish(struct rs_loop *l);                        /* runs until that has ended, or was given up */
+int rs_loop_result(struct rs_loop *l);                         /* of it, or why it was given up */
 void rs_loop_done(struct rs_loop *l);
+
+/* Runs what can be run without waiting, until nobody is ready or, in between tasks, `until` has passed. False: the main
+ * task has ended or was given up. True: the next step is due when the backend's descriptor is readable, or at *ret_due
+ * (INT64_MIN: now). Simulated, the clock moves by it, to what is next; it may take some milliseconds then. */
+bool rs_loop_step(struct rs_loop *l, int64_t until, int64_t *ret_due);
 
 /* In a forked child, on its only thread, which is outside of every loop from now on. A task that it still runs must not
  * return: that would be into the parent's loop, and aborts. */
@@ -581,13 +576,6 @@ void rs_records_init(struct rs_loop *l);
 struct rs_record *rs_record_new(struct rs_loop *l, const resha_error *e);
 void rs_record_free(struct rs_loop *l, struct rs_record *r);
 void rs_error_describe(struct rs_loop *l, const struct rs_task *t, int code, resha_error *ret_error);
-
-struct rs_inbox *rs_inbox_new(struct rs_backend *b);
-size_t rs_inbox_close(struct rs_inbox *i); /* posts that had come, and did not run */
-size_t rs_inbox_late(struct rs_inbox *i);  /* posts that came after it was closed */
-bool rs_inbox_drain(struct rs_loop *l);
-bool rs_inbox_sleep(struct rs_inbox *i); /* true: nothing has come, the next post wakes */
-void rs_inbox_awake(struct rs_inbox *i);
 
 void rs_ring_write(struct rs_loop *l, enum rs_event_kind kind, const struct rs_task *t, const char *name, int code);
 #define RS_EVENT(l, kind, t, name, code) \

@@ -4,12 +4,18 @@
  *
  *     visit:  inbox -> timers -> wait(deadline) -> completions -> timers -> inbox
  *
+ * A loop that has the thread to itself goes on so until the main task has ended. One that is embedded in another goes a
+ * step at a time: as many visits as its tasks are ready for, none of which waits. Between steps it counts as asleep,
+ * so that what comes to the inbox wakes the backend, and who steps it knows by rs_loop_step() when the next timer is
+ * due.
+ *
  * Nothing in here calls upwards: a completion wakes the wait that lies behind its op, a timer its own function. */
 
 #include "base/alloc.h"
 #include "core/core.h"
 #include "sys/sanitize.h"
 #include "sys/switch.h"
+#include "sys/sys.h"
 #include "sys/thread.h"
 
 /* ---- a visit ---- */
@@ -66,7 +72,8 @@ static void deadlock(struct rs_loop *l)
         rs_task_cancel(l, l->main_task, RS_CAUSE_DEADLOCK, NULL);
 }
 
-static void wait_for_world(struct rs_loop *l)
+/* `waits` is known where it is called: the loop that has the thread to itself does not pay for the other. */
+static inline __attribute__((always_inline)) void wait_for_world(struct rs_loop *l, bool waits)
 {
         const struct rs_timer *first = rs_heap_first(&l->timers);
         int64_t deadline = l->ready_first ? INT64_MIN : first ? first->deadline : INT64_MAX;
@@ -78,7 +85,7 @@ static void wait_for_world(struct rs_loop *l)
         }
         if (l->ready_first && !outside && !l->simulated)
                 return;
-        bool sleeps = deadline > l->now && rs_inbox_sleep(l->inbox);
+        bool sleeps = waits && deadline > l->now && rs_inbox_sleep(l->inbox);
         l->backend->outside = l->jobs;
         int rc = l->backend->ops->wait(l->backend, sleeps ? deadline : INT64_MIN);
         if (sleeps)
@@ -95,7 +102,7 @@ static void wait_for_world(struct rs_loop *l)
         take_completions(l);
 }
 
-static void visit(struct rs_loop *l)
+static inline __attribute__((always_inline)) void visit(struct rs_loop *l, bool waits)
 {
         if (RS_UNLIKELY(l->circles))
                 rs_report_circles(l);
@@ -104,7 +111,7 @@ static void visit(struct rs_loop *l)
         rs_inbox_drain(l);
         l->now = rs_now(l);
         fire_timers(l);
-        wait_for_world(l);
+        wait_for_world(l, waits);
         l->now = rs_now(l);
         fire_timers(l);
         rs_inbox_drain(l);
@@ -113,12 +120,6 @@ static void visit(struct rs_loop *l)
 }
 
 /* ---- the main task ---- */
-
-struct main_call {
-        resha_fn *fn;
-        void *arg;
-        struct rs_loop *loop;
-};
 
 static int cleanups(void *arg)
 {
@@ -149,11 +150,11 @@ void rs_loop_forked(void)
 
 static int main_task(void *arg)
 {
-        struct main_call *m = arg;
-        int rc = m->fn(m->arg);
-        if (rs_loop_current != m->loop)
-                rs_frame_abort(m->loop);
-        int ended = resha_shielded(RESHA_FOREVER, cleanups, m->loop);
+        struct rs_loop *l = arg;
+        int rc = l->main_fn(l->main_arg);
+        if (rs_loop_current != l)
+                rs_frame_abort(l);
+        int ended = resha_shielded(RESHA_FOREVER, cleanups, l);
 
         return rc < 0 ? rc : ended < 0 ? ended : rc;
 }
@@ -193,25 +194,66 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
         return 0;
 }
 
-int rs_loop_run(struct rs_loop *l, resha_fn *fn, void *arg)
+int rs_loop_begin(struct rs_loop *l, resha_fn *fn, void *arg)
 {
-        struct main_call m = { .fn = fn, .arg = arg, .loop = l };
         int rc = rs_stack_reserve(&l->stacks);
 
         if (rc < 0)
                 return rc;
-        l->main_task = rs_task_new(l, main_task, &m);
+        l->main_fn = fn;
+        l->main_arg = arg;
+        l->main_task = rs_task_new(l, main_task, l);
         if (!l->main_task)
                 return -ENOMEM;
         l->main_task->name = "main";
         RS_EVENT(l, RS_EVENT_SPAWN, l->main_task, NULL, 0);
         rs_ready(l, l->main_task);
+        return 0;
+}
+
+void rs_loop_finish(struct rs_loop *l)
+{
         for (;;) {
                 rs_run_ready(l);
                 if (l->finished || l->abandoned)
                         break;
-                visit(l);
+                visit(l, true);
         }
+}
+
+/* When the next step is due, as far as that is known now. Should nothing be able to wake anybody, at once: the next
+ * visit sees the deadlock. */
+static int64_t next_due(const struct rs_loop *l)
+{
+        const struct rs_timer *first = rs_heap_first(&l->timers);
+
+        if (l->ready_first || l->simulated || !rs_list_empty(&l->backend->done))
+                return INT64_MIN;
+        if (first)
+                return first->deadline;
+        return l->backend->pending || l->jobs ? INT64_MAX : INT64_MIN;
+}
+
+bool rs_loop_step(struct rs_loop *l, int64_t until, int64_t *ret_due)
+{
+        rs_inbox_awake(l->inbox);
+        do {
+                if (l->simulated)
+                        visit(l, true); /* only there does the clock move */
+                else
+                        visit(l, false);
+                rs_run_ready(l);
+                if (l->finished || l->abandoned)
+                        return false;
+        } while (l->ready_first && rs_sys_now() < until);
+        *ret_due = next_due(l);
+        if (!rs_inbox_sleep(l->inbox))
+                *ret_due = INT64_MIN;
+        return true;
+}
+
+int rs_loop_result(struct rs_loop *l)
+{
         if (l->deadlocked) {
                 if (l->opts.ret_error)
                         *l->opts.ret_error =

@@ -3,7 +3,6 @@
  * every layer. */
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +12,10 @@
 #include "base/alloc.h"
 #include "core/core.h"
 #include "inspect/timeline.h"
-#include "net/resolve.h"
 #include "os/overflow.h"
 #include "os/signals.h"
-#include "sys/symbol.h"
+#include "run/run.h"
 #include "sys/sys.h"
-#include "sys/thread.h"
 
 /* "epoll", "sim" or "sim:SEED"; NULL: the best. */
 static int backend_open(const char *name, struct rs_backend **ret_backend, bool *ret_shuffle)
@@ -40,10 +37,7 @@ static int backend_open(const char *name, struct rs_backend **ret_backend, bool 
         return rs_sim_new(seed, ret_backend);
 }
 
-/* Why there is no run, to who asked for its error: no task has a record of it. */
-static __attribute__((cold)) int refuse(const resha_run_opts *opts, int code, const char *format, ...)
-        RESHA_PRINTF(3, 4);
-static int refuse(const resha_run_opts *opts, int code, const char *format, ...)
+int rs_run_refuse(const resha_run_opts *opts, int code, const char *format, ...)
 {
         resha_error e = { .code = code };
         va_list args;
@@ -53,6 +47,8 @@ static int refuse(const resha_run_opts *opts, int code, const char *format, ...)
         va_end(args);
         if (opts && opts->ret_error)
                 *opts->ret_error = e;
+        if (opts && opts->ret_interrupted)
+                *opts->ret_interrupted = false;
         return resha_fail_at(code, NULL, "%s", e.text);
 }
 
@@ -69,7 +65,7 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
         *ret = opts ? *opts : (resha_run_opts){ 0 };
         for (size_t i = 0; i < sizeof ret->_reserved / sizeof ret->_reserved[0]; i++)
                 if (ret->_reserved[i])
-                        return refuse(opts, -EINVAL, "a reserved word of run options is not zero");
+                        return rs_run_refuse(opts, -EINVAL, "a reserved word of run options is not zero");
         if (!ret->backend)
                 ret->backend = getenv("RESHA_BACKEND");
         if (ret->grace.ns <= 0)
@@ -85,10 +81,10 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
                 ret->threads = n > 28 ? 32 : (unsigned)n + 4;
         }
         if (ret->threads > 256)
-                return refuse(opts, -EINVAL, "%u threads for a run: at most 256", ret->threads);
+                return rs_run_refuse(opts, -EINVAL, "%u threads for a run: at most 256", ret->threads);
         if (ret->stack_size && !rs_stack_size_valid(ret->stack_size))
-                return refuse(opts, -EINVAL, "stacks of %zu bytes for a run: %zu to 4 GiB", ret->stack_size,
-                              (size_t)RS_STACK_MIN);
+                return rs_run_refuse(opts, -EINVAL, "stacks of %zu bytes for a run: %zu to 4 GiB", ret->stack_size,
+                                     (size_t)RS_STACK_MIN);
         return 0;
 }
 
@@ -106,192 +102,88 @@ static struct rs_ring *ring_new(void)
         return env_true("RESHA_TIMELINE") ? resha_calloc(1, sizeof(struct rs_ring)) : NULL;
 }
 
-/* Dispositions are the process's: the first of the runs at a time takes SIGPIPE away, the last gives it back. */
-static struct {
-        struct rs_lock lock;
-        unsigned runs;
-        struct sigaction before;
-        bool watches_forks;
-} sigpipe = { .lock = RS_LOCK_INIT };
-
-/* In the child. What the process has beside its loops begins anew; the loops are the parent's, with their descriptors
- * and threads. */
-static void forked(void)
-{
-        sigpipe.lock = (struct rs_lock)RS_LOCK_INIT;
-        if (sigpipe.runs)
-                rs_sys_signal_put(SIGPIPE, &sigpipe.before);
-        sigpipe.runs = 0;
-        rs_signals_forked();
-        rs_resolve_forked();
-        rs_loop_forked();
-}
-
-/* Once for the process; without it nothing is run, rather than that a child gets in the way of its parent. */
-static int watch_forks(void)
-{
-        rs_lock(&sigpipe.lock);
-        int rc = sigpipe.watches_forks ? 0 : rs_thread_at_fork(forked);
-        sigpipe.watches_forks = rc == 0;
-        rs_unlock(&sigpipe.lock);
-        return rc;
-}
-
-static bool sigpipe_ignore(void)
-{
-        rs_lock(&sigpipe.lock);
-        bool ok = sigpipe.runs || rs_sys_signal_catch(SIGPIPE, SIG_IGN, &sigpipe.before) == 0;
-        sigpipe.runs += ok;
-        rs_unlock(&sigpipe.lock);
-        return ok;
-}
-
-static void sigpipe_restore(void)
-{
-        rs_lock(&sigpipe.lock);
-        if (--sigpipe.runs == 0)
-                rs_sys_signal_put(SIGPIPE, &sigpipe.before);
-        rs_unlock(&sigpipe.lock);
-}
-
-static int run_loop(struct rs_loop *l, resha_fn *fn, void *arg)
-{
-        struct rs_overflow overflow = { 0 };
-        int64_t start = l->now;
-
-        bool ignores_pipe = sigpipe_ignore();
-        rs_loop_current = l;
-        if (l->opts.overflow_report)
-                (void)rs_overflow_install(&overflow); /* without it the fault only says less */
-        int rc = l->simulated || l->opts.keep_sigint ? 0 : rs_signals_sigint_install(l, interrupted);
-        if (rc == 0)
-                rc = rs_loop_run(l, fn, arg);
-        if (l->ring)
-                rs_timeline_print(l->ring, start, rs_now(l), STDERR_FILENO);
-        rs_signals_end(l);
-        rs_loop_done(l);
-        rs_loop_current = NULL;
-        rs_overflow_remove(&overflow);
-        if (ignores_pipe)
-                sigpipe_restore();
-        return rc;
-}
-
-int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
+int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run)
 {
         struct rs_backend *backend;
         resha_run_opts o;
-        struct rs_loop *l;
         bool shuffle = false;
 
         if (opts && opts->ret_error)
                 *opts->ret_error = (resha_error){ 0 };
         if (opts && opts->ret_interrupted)
                 *opts->ret_interrupted = false;
-        if (rs_loop_current)
-                return refuse(opts, -EBUSY,
-                              "a loop runs on this thread already: call the function, or spawn it in a group");
         int rc = options(opts, &o);
         if (rc < 0)
                 return rc;
-        rc = watch_forks();
+        rc = rs_process_watch_forks();
         if (rc < 0)
-                return refuse(opts, rc, "a run cannot watch for forks: %s", resha_strerror(rc));
+                return rs_run_refuse(opts, rc, "a run cannot watch for forks: %s", resha_strerror(rc));
         rc = backend_open(o.backend, &backend, &shuffle);
         if (rc == -EINVAL)
-                return refuse(opts, rc, "no backend \"%s\": epoll, sim, sim:SEED", o.backend);
+                return rs_run_refuse(opts, rc, "no backend \"%s\": epoll, sim, sim:SEED", o.backend);
         if (rc < 0)
-                return refuse(opts, rc, "the backend cannot be opened: %s", resha_strerror(rc));
-        l = resha_malloc(sizeof *l);
-        rc = l ? rs_loop_init(l, &o, backend) : -ENOMEM;
-        if (rc == 0) {
-                l->shuffle = shuffle;
-                l->ring = ring_new();
-                rc = run_loop(l, fn, arg);
-                resha_free(l->ring);
-        } else {
-                refuse(opts, rc, "the loop cannot be made: %s", resha_strerror(rc));
+                return rs_run_refuse(opts, rc, "the backend cannot be opened: %s", resha_strerror(rc));
+        struct rs_run *r = resha_malloc(sizeof *r);
+        rc = r ? rs_loop_init(&r->loop, &o, backend) : -ENOMEM;
+        if (rc < 0) {
+                resha_free(r);
+                backend->ops->destroy(backend);
+                return rs_run_refuse(opts, rc, "the loop cannot be made: %s", resha_strerror(rc));
         }
-        resha_free(l);
+        r->loop.shuffle = shuffle;
+        r->loop.ring = ring_new();
+        r->start = r->loop.now;
+        r->ignores_pipe = rs_process_ignore_sigpipe();
+        *ret_run = r;
+        return 0;
+}
+
+void rs_run_close(struct rs_run *r)
+{
+        struct rs_loop *l = &r->loop, *around = rs_loop_current;
+        struct rs_backend *backend = l->backend;
+
+        rs_loop_current = l;
+        if (l->ring)
+                rs_timeline_print(l->ring, r->start, rs_now(l), STDERR_FILENO);
+        rs_signals_end(l);
+        rs_loop_done(l);
+        rs_loop_current = around;
+        if (r->ignores_pipe)
+                rs_process_restore_sigpipe();
+        resha_free(l->ring);
+        resha_free(r);
         backend->ops->destroy(backend);
+}
+
+int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
+{
+        struct rs_overflow overflow = { 0 };
+        struct rs_run *r;
+
+        if (rs_loop_current)
+                return rs_run_refuse(opts, -EBUSY,
+                                     "a loop runs on this thread already: call the function, or spawn it in a group");
+        int rc = rs_run_open(opts, &r);
+        if (rc < 0)
+                return rc;
+        struct rs_loop *l = rs_loop_current = &r->loop;
+        if (l->opts.overflow_report)
+                (void)rs_overflow_install(&overflow); /* without it the fault only says less */
+        rc = l->simulated || l->opts.keep_sigint ? 0 : rs_signals_sigint_install(l, interrupted);
+        if (rc == 0)
+                rc = rs_loop_begin(l, fn, arg);
+        if (rc == 0) {
+                rs_loop_finish(l);
+                rc = rs_loop_result(l);
+        }
+        rs_run_close(r);
+        rs_loop_current = NULL;
+        rs_overflow_remove(&overflow);
         return rc;
 }
 
 const char *resha_backend(void)
 {
         return rs_loop_current ? rs_loop_current->backend->ops->name : NULL;
-}
-
-/* ---- main() ---- */
-
-enum { PRINT_PARTS = 20, PRINT_FRAMES = 16 };
-
-static void print_stack(const resha_report *r)
-{
-        char line[256];
-        unsigned lines = 0;
-
-        for (size_t i = 0; i < r->depth && lines < PRINT_FRAMES; i++)
-                if (rs_symbol_format(r->stack[i], line, sizeof line)) {
-                        fprintf(stderr, "    %s\n", line);
-                        lines++;
-                }
-}
-
-static void print_report(const resha_report *r, void *arg)
-{
-        (void)arg;
-        if (r->kind == RESHA_REPORT_FALLBACK)
-                return;
-        if (r->part > PRINT_PARTS) {
-                if (r->part == r->parts)
-                        fprintf(stderr, "resha: and so do %u more tasks\n", r->parts - PRINT_PARTS);
-                return;
-        }
-        fprintf(stderr, "resha: ");
-        if (r->task)
-                fprintf(stderr, "task \"%s\"%s%s: ", r->task, r->spawned_at ? " from " : "",
-                        r->spawned_at ? r->spawned_at : "");
-        fprintf(stderr, "%s\n", r->text);
-        print_stack(r);
-}
-
-/* rates.c:13: no rate for XXX (task 3 of 3 from rates.c:22, after 1.0 s; the others had finished) */
-static void print_failure(int rc, const resha_error *e)
-{
-        if (e->site)
-                fprintf(stderr, "%s: ", e->site);
-        fputs(e->code ? e->text : resha_strerror(rc), stderr);
-        if (e->items && e->spawned_at) {
-                fprintf(stderr, " (task %u of %u from %s, after %.1f s; ", e->item, e->items, e->spawned_at,
-                        (double)e->after.ns / 1e9);
-                if (e->cancelled)
-                        fprintf(stderr, "%u %s cancelled)", e->cancelled,
-                                e->cancelled == 1 ? "other was" : "others were");
-                else
-                        fputs("the others had finished)", stderr);
-        } else if (e->spawned_at) {
-                fprintf(stderr, " (task %s from %s, after %.1f s)", e->task ? e->task : "?", e->spawned_at,
-                        (double)e->after.ns / 1e9);
-        }
-        fputc('\n', stderr);
-}
-
-int resha_main(resha_fn *fn, void *arg)
-{
-        resha_error error;
-        bool ctrl_c;
-        int rc = resha_run(fn, arg,
-                           &(resha_run_opts){ .overflow_report = true,
-                                              .report = print_report,
-                                              .ret_error = &error,
-                                              .ret_interrupted = &ctrl_c });
-
-        fflush(stdout);
-        if (rc >= 0)
-                return 0;
-        if (rc == -ECANCELED && (error.code == 0 || error.code == -ECANCELED) && ctrl_c)
-                return 130;
-        print_failure(rc, &error);
-        return 1;
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_INBOX_H
+#define RS_INBOX_H
+
+/* What other threads bring to a loop. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rs_backend;
+struct rs_inbox;
+struct rs_loop;
+
+/* From any thread: fn(p) will run on the loop's thread, outside of tasks. The node is the caller's until then. For use
+ * by jobs and signals: never fails, never allocates. An inbox is counted, because its senders may outlive the loop:
+ * what comes after the loop's end is passed to `lost` of the post instead, on the sender's thread (may be NULL). */
+struct rs_post {
+        struct rs_post *next;
+        void (*fn)(struct rs_post *p);
+        void (*lost)(struct rs_post *p);
+        bool quiet; /* nobody misses it: not counted where it is lost */
+};
+struct rs_inbox *rs_inbox_ref(struct rs_inbox *i);
+void rs_inbox_unref(struct rs_inbox *i);
+void rs_inbox_post(struct rs_inbox *i, struct rs_post *p);
+/* Async-signal-safe, while the loop lives: wakes it, and it calls l->on_wake. */
+void rs_inbox_wake(struct rs_inbox *i);
+
+/* ---- the loop's own ---- */
+
+struct rs_inbox *rs_inbox_new(struct rs_backend *b);
+size_t rs_inbox_close(struct rs_inbox *i); /* posts that had come, and did not run */
+size_t rs_inbox_late(struct rs_inbox *i);  /* posts that came after it was closed */
+bool rs_inbox_drain(struct rs_loop *l);
+bool rs_inbox_sleep(struct rs_inbox *i); /* true: nothing has come, the next post wakes */
+void rs_inbox_awake(struct rs_inbox *i);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* What main() returns: a run whose reports and whose failure are printed. Nothing else in the library prints, but for
+ * what ends the process. */
+
+#include <stdio.h>
+
+#include <resha/resha.h>
+
+#include "sys/symbol.h"
+
+enum { PRINT_PARTS = 20, PRINT_FRAMES = 16 };
+
+static void print_stack(const resha_report *r)
+{
+        char line[256];
+        unsigned lines = 0;
+
+        for (size_t i = 0; i < r->depth && lines < PRINT_FRAMES; i++)
+                if (rs_symbol_format(r->stack[i], line, sizeof line)) {
+                        fprintf(stderr, "    %s\n", line);
+                        lines++;
+                }
+}
+
+static void print_report(const resha_report *r, void *arg)
+{
+        (void)arg;
+        if (r->kind == RESHA_REPORT_FALLBACK)
+                return;
+        if (r->part > PRINT_PARTS) {
+                if (r->part == r->parts)
+                        fprintf(stderr, "resha: and so do %u more tasks\n", r->parts - PRINT_PARTS);
+                return;
+        }
+        fprintf(stderr, "resha: ");
+        if (r->task)
+                fprintf(stderr, "task \"%s\"%s%s: ", r->task, r->spawned_at ? " from " : "",
+                        r->spawned_at ? r->spawned_at : "");
+        fprintf(stderr, "%s\n", r->text);
+        print_stack(r);
+}
+
+/* rates.c:13: no rate for XXX (task 3 of 3 from rates.c:22, after 1.0 s; the others had finished) */
+static void print_failure(int rc, const resha_error *e)
+{
+        if (e->site)
+                fprintf(stderr, "%s: ", e->site);
+        fputs(e->code ? e->text : resha_strerror(rc), stderr);
+        if (e->items && e->spawned_at) {
+                fprintf(stderr, " (task %u of %u from %s, after %.1f s; ", e->item, e->items, e->spawned_at,
+                        (double)e->after.ns / 1e9);
+                if (e->cancelled)
+                        fprintf(stderr, "%u %s cancelled)", e->cancelled,
+                                e->cancelled == 1 ? "other was" : "others were");
+                else
+                        fputs("the others had finished)", stderr);
+        } else if (e->spawned_at) {
+                fprintf(stderr, " (task %s from %s, after %.1f s)", e->task ? e->task : "?", e->spawned_at,
+                        (double)e->after.ns / 1e9);
+        }
+        fputc('\n', stderr);
+}
+
+int resha_main(resha_fn *fn, void *arg)
+{
+        resha_error error;
+        bool ctrl_c;
+        int rc = resha_run(fn, arg,
+                           &(resha_run_opts){ .overflow_report = true,
+                                              .report = print_report,
+                                              .ret_error = &error,
+                                              .ret_interrupted = &ctrl_c });
+
+        fflush(stdout);
+        if (rc >= 0)
+                return 0;
+        if (rc == -ECANCELED && (error.code == 0 || error.code == -ECANCELED) && ctrl_c)
+                return 130;
+        print_failure(rc, &error);
+        return 1;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* What runs change of the process: how it takes SIGPIPE, and what becomes of a child that is forked. */
+
+#include "run/run.h"
+
+#include <signal.h>
+
+#include "core/core.h"
+#include "net/resolve.h"
+#include "os/signals.h"
+#include "sys/sys.h"
+#include "sys/thread.h"
+
+/* Dispositions are the process's: the first of the runs at a time takes SIGPIPE away, the last gives it back. */
+static struct {
+        struct rs_lock lock;
+        unsigned runs;
+        struct sigaction before;
+        bool watches_forks;
+} sigpipe = { .lock = RS_LOCK_INIT };
+
+/* In the child. What the process has beside its loops begins anew; the loops are the parent's, with their descriptors
+ * and threads. */
+static void forked(void)
+{
+        sigpipe.lock = (struct rs_lock)RS_LOCK_INIT;
+        if (sigpipe.runs)
+                rs_sys_signal_put(SIGPIPE, &sigpipe.before);
+        sigpipe.runs = 0;
+        rs_signals_forked();
+        rs_resolve_forked();
+        rs_loop_forked();
+}
+
+/* Once for the process; without it nothing is run, rather than that a child gets in the way of its parent. */
+int rs_process_watch_forks(void)
+{
+        rs_lock(&sigpipe.lock);
+        int rc = sigpipe.watches_forks ? 0 : rs_thread_at_fork(forked);
+        sigpipe.watches_forks = rc == 0;
+        rs_unlock(&sigpipe.lock);
+        return rc;
+}
+
+bool rs_process_ignore_sigpipe(void)
+{
+        rs_lock(&sigpipe.lock);
+        bool ok = sigpipe.runs || rs_sys_signal_catch(SIGPIPE, SIG_IGN, &sigpipe.before) == 0;
+        sigpipe.runs += ok;
+        rs_unlock(&sigpipe.lock);
+        return ok;
+}
+
+void rs_process_restore_sigpipe(void)
+{
+        rs_lock(&sigpipe.lock);
+        if (--sigpipe.runs == 0)
+                rs_sys_signal_put(SIGPIPE, &sigpipe.before);
+        rs_unlock(&sigpipe.lock);
+}

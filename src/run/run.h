@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_RUN_H
+#define RS_RUN_H
+
+/* Between the files of run: run.c (a run that has the thread to itself), embed.c (one that lends it from another loop),
+ * main.c (what prints), process.c (what runs change of the process). */
+
+#include "core/core.h"
+
+/* A run, from its options to its end. */
+struct rs_run {
+        struct rs_loop loop;
+        int64_t start; /* the loop's time */
+        bool ignores_pipe;
+};
+
+/* Everything but the main task. 0, or why there is no run, with a record, also in opts->ret_error. */
+int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run);
+
+/* All tasks have ended, or were given up. Frees it. */
+void rs_run_close(struct rs_run *r);
+
+/* Why there is no run, to who asked for its error: no task has a record of it. */
+int rs_run_refuse(const resha_run_opts *opts, int code, const char *format, ...) RESHA_PRINTF(3, 4)
+        __attribute__((cold));
+
+/* Once for the process; without it nothing is run, rather than that a child gets in the way of its parent. */
+int rs_process_watch_forks(void);
+
+/* SIGPIPE is ignored from the first of the runs at a time to the end of the last. False: it cannot be. */
+bool rs_process_ignore_sigpipe(void);
+void rs_process_restore_sigpipe(void);
+
+#endif
