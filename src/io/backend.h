@@ -3,7 +3,7 @@
 #define RS_BACKEND_H
 
 /* The seam where the world comes in: operations go in, completions come out; clock and randomness too. Three worlds
- * stand behind it: epoll, io_uring (later) and the simulation. io knows no tasks.
+ * stand behind it: epoll, io_uring and the simulation. io knows no tasks.
  *
  * Life of an operation
  *
@@ -15,8 +15,8 @@
  *                                                the buffer)
  *
  * Each operation gets exactly one terminal result. An op lies on its caller's stack and is never allocated.
- * At most one pending operation of each direction (read-like: READ, ACCEPT; write-like: WRITE, CONNECT) on a file: core
- * checks and gives -EBUSY.
+ * At most one pending operation of each direction (read-like: READ, RECEIVE, ACCEPT; write-like: WRITE, WRITE_VEC,
+ * SEND_FILE, SEND, CONNECT) on a file: the layers above check and give -EBUSY.
  *
  * Threads: everything on the loop's thread, but for wake(), which any thread and signal handler may call. */
 
@@ -30,37 +30,81 @@
 
 struct rs_backend;
 
+/* What a descriptor is, as far as waiting goes. */
+enum rs_file_kind {
+        RS_FILE_SOCKET,
+        RS_FILE_PIPE,  /* pipe, FIFO, terminal, and what else is read and written and can be waited for */
+        RS_FILE_PLAIN, /* regular file, directory, block device: never waited for */
+};
+
 /* An owned descriptor or in-memory endpoint. Backends embed it first in their own struct. */
 struct rs_file {
         struct rs_backend *backend;
-        int fd;     /* -1 in the simulated world */
+        int fd; /* -1 in the simulated world */
+        enum rs_file_kind kind;
         bool reset; /* set by its owner: closing drops what was not sent and resets the connection */
 };
 
+/* One datagram of a RECEIVE or SEND. */
+struct rs_datagram {
+        void *data; /* SEND: not written to */
+        size_t size;
+        size_t length;   /* out, RECEIVE: bytes in data */
+        resha_addr addr; /* RECEIVE: from whom (none if the kernel does not tell); SEND: to whom, none: the peer */
+        bool truncated;  /* out, RECEIVE: it was longer than size, and the rest is lost */
+};
+
 enum rs_op_kind {
-        RS_OP_READ = 1, /* some bytes into buf; 0 at the end of a stream */
-        RS_OP_WRITE,    /* some bytes of buf; never SIGPIPE */
-        RS_OP_ACCEPT,   /* result 0 and ret_file */
-        RS_OP_CONNECT,  /* to addr; result 0 */
+        RS_OP_READ = 1,  /* some bytes into buf; 0 at the end of a stream */
+        RS_OP_WRITE,     /* some bytes of buf; never SIGPIPE */
+        RS_OP_WRITE_VEC, /* some bytes of `size` parts at buf (const struct iovec *, at most RS_PARTS_MAX) */
+        RS_OP_SEND_FILE, /* some bytes, at most size, of descriptor fd from offset on; 0: its end. -EOPNOTSUPP, -EINVAL:
+                            not from or to such a thing, and the caller copies */
+        RS_OP_RECEIVE,   /* some of `size` datagrams at buf (struct rs_datagram *): how many, at least 1 */
+        RS_OP_SEND,      /* the same; those behind an error are not sent, and that is told next time */
+        RS_OP_ACCEPT,    /* result 0 and ret_file */
+        RS_OP_CONNECT,   /* to addr; result 0 */
         RS_OP_POLL, /* fd (foreign, not owned), events as poll(2); result: the ready mask; level-triggered, one shot */
 };
+
+enum { RS_PARTS_MAX = 64, RS_DATAGRAMS_MAX = 32 }; /* of one operation; more are for the next */
 
 enum rs_op_state { RS_OP_IDLE, RS_OP_PENDING, RS_OP_DONE };
 
 struct rs_op {
         enum rs_op_kind kind;
         enum rs_op_state state;
-        struct rs_file *file; /* all but POLL */
-        int fd;               /* POLL */
-        short events;         /* POLL */
-        void *buf;            /* READ, WRITE (not written to) */
-        size_t size;
+        struct rs_file *file;     /* all but POLL */
+        int fd;                   /* POLL, SEND_FILE */
+        short events;             /* POLL */
+        void *buf;                /* not written to by WRITE and its kin */
+        size_t size;              /* of what buf is */
+        int64_t offset;           /* SEND_FILE */
         const resha_addr *addr;   /* CONNECT */
         ssize_t result;           /* valid when DONE; negative errno */
         struct rs_file *ret_file; /* ACCEPT, when result is 0 */
         void *owner;              /* core's: who waits */
         struct rs_node link;      /* in backend->done, or the backend's own lists while pending */
         uint64_t priv[2];         /* the backend's */
+};
+
+enum rs_bind {
+        RS_BIND_REUSE_ADDR = 1, /* SO_REUSEADDR */
+        RS_BIND_REUSE_PORT = 2, /* SO_REUSEPORT */
+        RS_BIND_V6_ONLY = 4,    /* the wildcard of IPv6 takes IPv4 too without it */
+};
+
+/* Options of sockets; ints. */
+enum rs_option {
+        RS_OPTION_NODELAY = 1,
+        RS_OPTION_KEEPALIVE,      /* seconds without traffic before the first probe; 0: off */
+        RS_OPTION_USER_TIMEOUT,   /* ms that sent data may stay unacknowledged; 0: the system's */
+        RS_OPTION_SEND_BUFFER,    /* bytes; the kernel doubles what is set */
+        RS_OPTION_RECEIVE_BUFFER, /* the same */
+        RS_OPTION_BROADCAST,
+        RS_OPTION_RECEIVE_ERRORS, /* errors of single datagrams, too, on a socket without a peer */
+        RS_OPTION_TYPE,           /* read only: SOCK_STREAM, SOCK_DGRAM, ... */
+        RS_OPTION_LISTENING,      /* read only */
 };
 
 struct rs_backend_ops {
@@ -81,9 +125,17 @@ struct rs_backend_ops {
         int (*wait)(struct rs_backend *b, int64_t deadline);
         void (*wake)(struct rs_backend *b);
 
-        /* Sockets. Outputs on success only. listen: SO_REUSEADDR, non-blocking, close-on-exec. */
-        int (*tcp_socket)(struct rs_backend *b, int family, struct rs_file **ret_file);
-        int (*tcp_listen)(struct rs_backend *b, const resha_addr *addr, int backlog, struct rs_file **ret_file);
+        /* Descriptors: 0 or negative; outputs on success only. All are close-on-exec, none makes a task wait. */
+        int (*socket)(struct rs_backend *b, int family, int type, struct rs_file **ret_file); /* TCP: without Nagle */
+        int (*bind)(struct rs_file *f, const resha_addr *addr, unsigned flags);
+        int (*listen)(struct rs_file *f, int backlog);
+        int (*pair)(struct rs_backend *b, int type, struct rs_file *ret_pair[2]); /* Unix sockets */
+        int (*pipe)(struct rs_backend *b, struct rs_file *ret_ends[2]);           /* [0] is for reading */
+        /* A descriptor from elsewhere. It is the file's from now on; borrowed: it stays the caller's, and the file has
+         * one of its own for the same thing. */
+        int (*adopt)(struct rs_backend *b, int fd, bool borrowed, struct rs_file **ret_file);
+        int (*release)(struct rs_file *f); /* the descriptor, as it was when adopted; frees f. -EOPNOTSUPP */
+        int (*option)(struct rs_file *f, enum rs_option which, int *value, bool set);
         int (*file_addr)(struct rs_file *f, bool peer, resha_addr *ret_addr);
         int (*file_shutdown)(struct rs_file *f); /* the writing side */
         void (*file_close)(struct rs_file *f);   /* no operation is pending on it; never fails; frees f */

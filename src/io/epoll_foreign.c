@@ -53,21 +53,21 @@ static int foreign_arm(struct ep *e, struct ep_foreign *p, int fd, short events)
 bool ep_foreign_submit(struct ep *e, struct rs_op *op)
 {
         if (op->fd < 0)
-                return ep_done(op, -EBADF);
+                return kn_done(op, -EBADF);
         struct ep_foreign *p = foreign_entry(e, op->fd);
         if (!p)
-                return ep_done(op, -ENOMEM);
-        if (p->op || ep_owns(e, op->fd))
-                return ep_done(op, -EBUSY);
+                return kn_done(op, -ENOMEM);
+        if (p->op || kn_owns(&e->kn, op->fd))
+                return kn_done(op, -EBUSY);
         int rc = foreign_arm(e, p, op->fd, op->events);
         if (rc == -EPERM) { /* a regular file: ready as poll(2) has it */
                 short always = op->events & (EPOLLIN | EPOLLOUT);
-                return ep_done(op, always ? always : EPOLLIN);
+                return kn_done(op, always ? always : EPOLLIN);
         }
         if (rc < 0)
-                return ep_done(op, rc);
+                return kn_done(op, rc);
         p->op = op;
-        return ep_pend(&e->base, op);
+        return kn_pend(&e->kn.base, op);
 }
 
 void ep_foreign_cancel(struct ep *e, struct rs_op *op)
@@ -87,5 +87,5 @@ void ep_foreign_event(struct ep *e, const struct epoll_event *event)
         if (!op || p->seq != event->data.u64 >> 32)
                 return;
         p->op = NULL;
-        rs_backend_done(&e->base, op, (ssize_t)(event->events & 0x7fff));
+        rs_backend_done(&e->kn.base, op, (ssize_t)(event->events & 0x7fff));
 }

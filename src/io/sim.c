@@ -285,6 +285,36 @@ static void sim_destroy(struct rs_backend *b)
         resha_free(s);
 }
 
+static int sim_no_pair(struct rs_backend *b, int type, struct rs_file *ret_pair[2])
+{
+        (void)b, (void)type, (void)ret_pair;
+        return -EOPNOTSUPP;
+}
+
+static int sim_no_pipe(struct rs_backend *b, struct rs_file *ret_ends[2])
+{
+        (void)b, (void)ret_ends;
+        return -EOPNOTSUPP;
+}
+
+static int sim_no_adopt(struct rs_backend *b, int fd, bool borrowed, struct rs_file **ret_file)
+{
+        (void)b, (void)fd, (void)borrowed, (void)ret_file;
+        return -EOPNOTSUPP;
+}
+
+static int sim_no_release(struct rs_file *f)
+{
+        (void)f;
+        return -EOPNOTSUPP;
+}
+
+static int sim_no_option(struct rs_file *f, enum rs_option which, int *value, bool set)
+{
+        (void)f, (void)which, (void)value, (void)set;
+        return -EOPNOTSUPP;
+}
+
 static const struct rs_backend_ops sim_ops = {
         .name = "sim",
         .simulated = true,
@@ -294,8 +324,14 @@ static const struct rs_backend_ops sim_ops = {
         .cancel = sim_cancel,
         .wait = sim_wait,
         .wake = sim_wake,
-        .tcp_socket = sim_tcp_socket,
-        .tcp_listen = sim_tcp_listen,
+        .socket = sim_socket,
+        .bind = sim_bind,
+        .listen = sim_listen,
+        .pair = sim_no_pair,
+        .pipe = sim_no_pipe,
+        .adopt = sim_no_adopt,
+        .release = sim_no_release,
+        .option = sim_no_option,
         .file_addr = sim_file_addr,
         .file_shutdown = sim_file_shutdown,
         .file_close = sim_file_close,

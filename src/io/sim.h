@@ -28,7 +28,7 @@ struct rs_sim_plan {
         int64_t latency_max;                /* ns */
         uint64_t
                 fail_operation; /* the one with this number fails: with -EIO, or what its kind of call gives; 0: none */
-        uint64_t operations;    /* counted so far: each submit, socket and listen; what would be a system call */
+        uint64_t operations;    /* counted so far: each submit, socket and bind; what would be a system call */
         uint64_t fired[RS_FAULT_KINDS];
 };
 

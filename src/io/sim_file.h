@@ -22,6 +22,7 @@ struct sim_file {
         struct rs_list *where;
         enum sim_state state;
         int family;
+        bool bound; /* local is its own */
         struct sim_side in, out;
         resha_addr local, remote;
         /* LISTENER */

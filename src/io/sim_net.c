@@ -4,7 +4,7 @@
  * An end is FRESH, then a LISTENER or, once connected, a STREAM:
  *
  *     FRESH --connect finds a listener: join()--> STREAM --the peer aborts, or writes meet nobody: end_reset()--> dead
- *     tcp_listen() makes a LISTENER; join() makes the other STREAM and puts it into the listener's backlog for accept
+ *     listen() makes a LISTENER; join() makes the other STREAM and puts it into the listener's backlog for accept
  *
  * Each end has two sides, in (read, accept) and out (write, connect), each with at most one operation and one
  * timer. Whatever could let a waiting operation go on pokes its side: the timer is set to now, and its firing,
@@ -133,8 +133,11 @@ static int join(struct sim_file *f, struct sim_file *l, const resha_addr *addr)
                 file_free(e);
                 return -ENOMEM;
         }
-        e->local = f->remote = f->local = sim_addr_reached(addr);
-        sim_addr_set_port(&f->local, next_in(&s->next_client_port, CLIENT_PORT_FIRST));
+        e->local = f->remote = sim_addr_reached(addr);
+        if (!f->bound) {
+                f->local = f->remote;
+                sim_addr_set_port(&f->local, next_in(&s->next_client_port, CLIENT_PORT_FIRST));
+        }
         e->remote = f->local;
         e->peer = f;
         f->peer = e;
@@ -196,6 +199,10 @@ static bool serve(struct sim_file *f, struct rs_op *op)
         case RS_OP_WRITE: return sim_stream_write(f, op);
         case RS_OP_ACCEPT: return serve_accept(f, op);
         case RS_OP_CONNECT: return serve_connect(f, op);
+        case RS_OP_WRITE_VEC:
+        case RS_OP_SEND_FILE:
+        case RS_OP_RECEIVE:
+        case RS_OP_SEND: op->result = -EOPNOTSUPP; return true;
         case RS_OP_POLL: break; /* has no file */
         }
         op->result = -EINVAL;
@@ -250,14 +257,14 @@ void sim_net_cancel(struct sim *s, struct rs_op *op)
                 unplace(side->file);
 }
 
-int sim_tcp_socket(struct rs_backend *b, int family, struct rs_file **ret_file)
+int sim_socket(struct rs_backend *b, int family, int type, struct rs_file **ret_file)
 {
         struct sim *s = (struct sim *)(void *)b;
         struct sim_file *f;
 
         if (sim_nth(s))
                 return -EMFILE;
-        if (family != AF_INET && family != AF_INET6)
+        if ((family != AF_INET && family != AF_INET6) || type != SOCK_STREAM)
                 return -EAFNOSUPPORT;
         f = file_new(s, family);
         if (!f)
@@ -266,28 +273,37 @@ int sim_tcp_socket(struct rs_backend *b, int family, struct rs_file **ret_file)
         return 0;
 }
 
-int sim_tcp_listen(struct rs_backend *b, const resha_addr *addr, int backlog, struct rs_file **ret_file)
+int sim_bind(struct rs_file *file, const resha_addr *addr, unsigned flags)
 {
-        struct sim *s = (struct sim *)(void *)b;
+        struct sim_file *f = file_of(file);
         resha_addr local = *addr;
-        struct sim_file *f;
-        int rc, family = sim_addr_family(addr);
 
-        if (sim_nth(s))
-                return -EMFILE;
-        if (family != AF_INET && family != AF_INET6)
+        (void)flags; /* one machine, where no port is still in use by what was closed */
+        if (sim_nth(sim_of(f)))
+                return -ENOBUFS;
+        if (f->state != FRESH || f->bound)
+                return -EINVAL;
+        if (sim_addr_family(addr) != f->family)
                 return -EAFNOSUPPORT;
-        rc = take_port(s, &local);
+        int rc = take_port(sim_of(f), &local);
         if (rc < 0)
                 return rc;
-        f = file_new(s, family);
-        if (!f)
-                return -ENOMEM;
-        f->state = LISTENER;
         f->local = local;
+        f->bound = true;
+        return 0;
+}
+
+int sim_listen(struct rs_file *file, int backlog)
+{
+        struct sim_file *f = file_of(file);
+
+        if (f->state != FRESH)
+                return -EINVAL;
+        if (port_taken(sim_of(f), &f->local))
+                return -EADDRINUSE;
+        f->state = LISTENER;
         f->backlog_max = backlog > 0 ? (size_t)backlog + 1 : 1; /* as Linux counts */
-        place(f, &s->listeners);
-        *ret_file = &f->file;
+        place(f, &sim_of(f)->listeners);
         return 0;
 }
 

@@ -51,8 +51,9 @@ static inline void sim_never(struct sim *s, struct rs_timer *t)
 /* sim_net.c: the operations on sockets. */
 bool sim_net_submit(struct sim *s, struct rs_op *op);
 void sim_net_cancel(struct sim *s, struct rs_op *op);
-int sim_tcp_socket(struct rs_backend *b, int family, struct rs_file **ret_file);
-int sim_tcp_listen(struct rs_backend *b, const resha_addr *addr, int backlog, struct rs_file **ret_file);
+int sim_socket(struct rs_backend *b, int family, int type, struct rs_file **ret_file);
+int sim_bind(struct rs_file *file, const resha_addr *addr, unsigned flags);
+int sim_listen(struct rs_file *file, int backlog);
 int sim_file_addr(struct rs_file *file, bool peer, resha_addr *ret_addr);
 int sim_file_shutdown(struct rs_file *file);
 void sim_file_close(struct rs_file *file);

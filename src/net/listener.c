@@ -8,6 +8,7 @@
 
 #include <resha/alloc.h>
 
+#include "base/addr.h"
 #include "net/stream.h"
 
 enum {
@@ -135,11 +136,15 @@ int resha_accept(resha_listener *n, resha_stream **ret_stream)
 static int listen_at(struct rs_loop *l, resha_listener *n, const resha_addr *addr)
 {
         const struct rs_backend_ops *ops = l->backend->ops;
-        int rc = ops->tcp_listen(l->backend, addr, BACKLOG, &n->file);
+        int rc = ops->socket(l->backend, rs_addr_view(addr)->sockaddr.ss_family, SOCK_STREAM, &n->file);
 
         if (rc < 0)
                 return rc;
-        rc = ops->file_addr(n->file, false, &n->addr);
+        rc = ops->bind(n->file, addr, RS_BIND_REUSE_ADDR);
+        if (rc == 0)
+                rc = ops->listen(n->file, BACKLOG);
+        if (rc == 0)
+                rc = ops->file_addr(n->file, false, &n->addr);
         if (rc < 0)
                 close_file(n);
         return rc;

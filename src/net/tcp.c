@@ -114,7 +114,7 @@ struct rs_tcp *rs_tcp_new(struct rs_loop *l)
 static int connect_file(struct rs_loop *l, struct rs_tcp *t, const resha_addr *addr)
 {
         struct rs_op op = { .kind = RS_OP_CONNECT, .addr = addr };
-        int rc = l->backend->ops->tcp_socket(l->backend, rs_addr_view(addr)->sockaddr.ss_family, &t->file);
+        int rc = l->backend->ops->socket(l->backend, rs_addr_view(addr)->sockaddr.ss_family, SOCK_STREAM, &t->file);
 
         if (rc < 0)
                 return rc;

@@ -18,24 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sys/call.h"
 #include "sys/sanitize.h"
 
 int (*rs_fault_hook)(enum rs_syscall call);
-
-/* The result of the expression, or of the fault that a test put in its place. */
-#define CALL(which, expression) \
-        ({ \
-                ssize_t result_; \
-                do { \
-                        result_ = rs_fault_syscall(which); \
-                        if (RS_LIKELY(result_ == 0)) { \
-                                result_ = (expression); \
-                                if (RS_UNLIKELY(result_ < 0)) \
-                                        result_ = -errno; \
-                        } \
-                } while (RS_UNLIKELY(result_ == -EINTR)); \
-                result_; \
-        })
 
 /* epoll_pwait2 came with Linux 5.11. Old filters of containers say EPERM to what they do not know; Valgrind
  * grumbles. */
@@ -112,78 +98,6 @@ void rs_sys_eventfd_clear(int fd)
 
         while (read(fd, &count, sizeof count) < 0 && errno == EINTR)
                 ;
-}
-
-ssize_t rs_sys_write(int fd, const void *buf, size_t size)
-{
-        int saved = errno;
-        ssize_t n = CALL(RS_SYS_WRITE, write(fd, buf, size));
-
-        errno = saved;
-        return n;
-}
-
-void rs_sys_close(int fd)
-{
-        (void)rs_fault_syscall(RS_SYS_CLOSE);
-        (void)close(fd); /* also after EINTR the descriptor is gone */
-}
-
-int rs_sys_socket(int family)
-{
-        return (int)CALL(RS_SYS_SOCKET, socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-}
-
-int rs_sys_bind(int fd, const struct sockaddr *addr, socklen_t size)
-{
-        return (int)CALL(RS_SYS_BIND, bind(fd, addr, size));
-}
-
-int rs_sys_listen(int fd, int backlog)
-{
-        return (int)CALL(RS_SYS_LISTEN, listen(fd, backlog));
-}
-
-int rs_sys_accept(int fd)
-{
-        return (int)CALL(RS_SYS_ACCEPT, accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
-}
-
-int rs_sys_connect(int fd, const struct sockaddr *addr, socklen_t size)
-{
-        return (int)CALL(RS_SYS_CONNECT, connect(fd, addr, size));
-}
-
-ssize_t rs_sys_recv(int fd, void *buf, size_t size)
-{
-        return CALL(RS_SYS_RECV, recv(fd, buf, size, 0));
-}
-
-ssize_t rs_sys_send(int fd, const void *buf, size_t size)
-{
-        return CALL(RS_SYS_SEND, send(fd, buf, size, MSG_NOSIGNAL));
-}
-
-int rs_sys_shutdown(int fd, int how)
-{
-        return (int)CALL(RS_SYS_SHUTDOWN, shutdown(fd, how));
-}
-
-int rs_sys_sockname(int fd, bool peer, struct sockaddr *addr, socklen_t *size)
-{
-        return (int)CALL(RS_SYS_GETSOCKNAME, peer ? getpeername(fd, addr, size) : getsockname(fd, addr, size));
-}
-
-int rs_sys_setsockopt(int fd, int level, int name, int value)
-{
-        return (int)CALL(RS_SYS_SETSOCKOPT, setsockopt(fd, level, name, &value, sizeof value));
-}
-
-void rs_sys_reset_at_close(int fd)
-{
-        struct linger none = { .l_onoff = 1, .l_linger = 0 };
-
-        (void)CALL(RS_SYS_SETSOCKOPT, setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none));
 }
 
 int rs_sys_random(uint64_t *ret_value)

@@ -7,11 +7,14 @@
 
 #include <netdb.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "base/list.h"
 
@@ -20,6 +23,7 @@ enum rs_syscall {
         RS_SYS_EPOLL_CTL,
         RS_SYS_EPOLL_WAIT,
         RS_SYS_EVENTFD,
+        RS_SYS_READ,
         RS_SYS_WRITE,
         RS_SYS_CLOSE, /* asked, but a close always happens */
         RS_SYS_SOCKET,
@@ -32,6 +36,14 @@ enum rs_syscall {
         RS_SYS_SHUTDOWN,
         RS_SYS_GETSOCKNAME,
         RS_SYS_SETSOCKOPT,
+        RS_SYS_GETSOCKOPT,
+        RS_SYS_SOCKETPAIR,
+        RS_SYS_PIPE,
+        RS_SYS_SENDFILE,
+        RS_SYS_OPEN,
+        RS_SYS_DUP,
+        RS_SYS_FCNTL,
+        RS_SYS_FSTAT,
         RS_SYS_GETRANDOM,
         RS_SYS_SIGACTION,
         RS_SYS_THREAD,
@@ -63,18 +75,36 @@ void rs_sys_eventfd_clear(int fd);
 ssize_t rs_sys_write(int fd, const void *buf, size_t size); /* async-signal-safe; errno is as before */
 void rs_sys_close(int fd);
 
-/* Stream sockets: non-blocking, close-on-exec. */
-int rs_sys_socket(int family);
+/* Sockets: non-blocking, close-on-exec. Sending never raises SIGPIPE; no call that moves bytes blocks, whatever the
+ * descriptor's flags. A message of sendmsg, recvmmsg, sendmmsg has no control data. */
+int rs_sys_socket(int family, int type);
+int rs_sys_socketpair(int type, int ret_fds[2]); /* Unix */
 int rs_sys_bind(int fd, const struct sockaddr *addr, socklen_t size);
 int rs_sys_listen(int fd, int backlog);
 int rs_sys_accept(int fd);
 int rs_sys_connect(int fd, const struct sockaddr *addr, socklen_t size);
 ssize_t rs_sys_recv(int fd, void *buf, size_t size);
-ssize_t rs_sys_send(int fd, const void *buf, size_t size); /* no SIGPIPE */
+ssize_t rs_sys_send(int fd, const void *buf, size_t size);
+ssize_t rs_sys_sendmsg(int fd, const struct msghdr *message);
+int rs_sys_recvmmsg(int fd, struct mmsghdr *messages, unsigned n);
+int rs_sys_sendmmsg(int fd, struct mmsghdr *messages, unsigned n);
 int rs_sys_shutdown(int fd, int how);
 int rs_sys_sockname(int fd, bool peer, struct sockaddr *addr, socklen_t *size);
 int rs_sys_setsockopt(int fd, int level, int name, int value);
+int rs_sys_getsockopt(int fd, int level, int name, int *ret_value);
 void rs_sys_reset_at_close(int fd); /* should it fail, the close is an ordinary one */
+
+/* Other descriptors. pipe: non-blocking, close-on-exec, [0] for reading; duplicate, open: close-on-exec. */
+int rs_sys_pipe(int ret_fds[2]);
+ssize_t rs_sys_read(int fd, void *buf, size_t size);
+ssize_t rs_sys_writev(int fd, const struct iovec *parts, int n);
+ssize_t rs_sys_sendfile(int to, int from, int64_t offset, size_t size);
+int rs_sys_open(const char *path, int flags);
+int rs_sys_duplicate(int fd);
+int rs_sys_file_mode(int fd, mode_t *ret_mode);
+int rs_sys_file_flags(int fd); /* of its description: O_NONBLOCK and others */
+int rs_sys_file_flags_set(int fd, int flags);
+int rs_sys_close_on_exec(int fd);
 
 int rs_sys_random(uint64_t *ret_value);
 int64_t rs_sys_now(void);                       /* CLOCK_MONOTONIC, ns */

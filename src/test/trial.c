@@ -169,7 +169,8 @@ static void on_report(const resha_report *r, void *arg)
 
 static bool of_the_network(int rc)
 {
-        static const int codes[] = { EIO, ENFILE, EMFILE, ENETUNREACH, ECONNRESET, EPIPE, ECONNREFUSED, ENOTCONN };
+        static const int codes[] = { EIO,   ENFILE,       EMFILE,   ENETUNREACH, ECONNRESET,
+                                     EPIPE, ECONNREFUSED, ENOTCONN, ENOBUFS };
 
         for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
                 if (rc == -codes[i])

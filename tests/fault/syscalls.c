@@ -25,6 +25,10 @@ static int code_of(enum rs_syscall call)
         switch (call) {
         case RS_SYS_EPOLL_CREATE:
         case RS_SYS_EVENTFD:
+        case RS_SYS_SOCKETPAIR:
+        case RS_SYS_PIPE:
+        case RS_SYS_OPEN:
+        case RS_SYS_DUP:
         case RS_SYS_SOCKET: return -EMFILE;
         case RS_SYS_ACCEPT: return -ENFILE;
         case RS_SYS_EPOLL_CTL: return -ENOSPC;
@@ -35,7 +39,12 @@ static int code_of(enum rs_syscall call)
         case RS_SYS_SEND: return -EPIPE;
         case RS_SYS_SHUTDOWN: return -ENOTCONN;
         case RS_SYS_GETSOCKNAME:
+        case RS_SYS_GETSOCKOPT:
         case RS_SYS_SETSOCKOPT: return -ENOBUFS;
+        case RS_SYS_READ:
+        case RS_SYS_SENDFILE: return -EIO;
+        case RS_SYS_FCNTL:
+        case RS_SYS_FSTAT: return -ENOMEM;
         case RS_SYS_GETRANDOM: return -ENOSYS;
         case RS_SYS_THREAD: return -EAGAIN;
         case RS_SYS_EPOLL_WAIT:

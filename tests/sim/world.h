@@ -100,6 +100,24 @@ static inline ssize_t write_op(struct rs_backend *b, struct rs_file *f, const vo
         return run(b, &op);
 }
 
+static inline int world_listen(struct rs_backend *b, const resha_addr *addr, int backlog, struct rs_file **ret_file)
+{
+        struct rs_file *f = NULL;
+        int rc = b->ops->socket(b, AF_INET, SOCK_STREAM, &f);
+
+        *ret_file = NULL;
+        if (rc < 0)
+                return rc;
+        rc = b->ops->bind(f, addr, RS_BIND_REUSE_ADDR);
+        if (rc == 0)
+                rc = b->ops->listen(f, backlog);
+        if (rc == 0)
+                *ret_file = f;
+        else
+                b->ops->file_close(f);
+        return rc;
+}
+
 /* A listener and both ends of a connection. */
 struct pair {
         struct rs_file *listener, *client, *server;
@@ -110,9 +128,9 @@ static inline struct pair join(struct rs_backend *b)
         struct pair p;
         resha_addr any = at("127.0.0.1", 0), real;
 
-        ASSERT_OK(b->ops->tcp_listen(b, &any, 16, &p.listener));
+        ASSERT_OK(world_listen(b, &any, 16, &p.listener));
         ASSERT_OK(b->ops->file_addr(p.listener, false, &real));
-        ASSERT_OK(b->ops->tcp_socket(b, AF_INET, &p.client));
+        ASSERT_OK(b->ops->socket(b, AF_INET, SOCK_STREAM, &p.client));
         struct rs_op connect_op = { .kind = RS_OP_CONNECT, .file = p.client, .addr = &real };
         ASSERT_EQ(run(b, &connect_op), 0);
         struct rs_op accept_op = { .kind = RS_OP_ACCEPT, .file = p.listener };
@@ -137,7 +155,7 @@ static inline ssize_t try_connect(struct rs_backend *b, const char *host, uint16
         resha_addr to = at(host, port);
         struct rs_file *f;
 
-        ASSERT_OK(b->ops->tcp_socket(b, AF_INET, &f));
+        ASSERT_OK(b->ops->socket(b, AF_INET, SOCK_STREAM, &f));
         struct rs_op op = { .kind = RS_OP_CONNECT, .file = f, .addr = &to };
         ssize_t rc = run(b, &op);
         b->ops->file_close(f);

@@ -129,7 +129,7 @@ TEST(faults_happen_when_the_plan_asks_for_them)
         plan->per_mille[RS_FAULT_REFUSED] = 0;
 
         struct rs_file *f;
-        ASSERT_OK(b->ops->tcp_socket(b, AF_INET, &f));
+        ASSERT_OK(b->ops->socket(b, AF_INET, SOCK_STREAM, &f));
         struct rs_op connect_op = { .kind = RS_OP_CONNECT, .file = f, .addr = &to };
         ASSERT_EQ(run(b, &connect_op), 0);
         plan->per_mille[RS_FAULT_ACCEPT] = 1000;
@@ -156,8 +156,8 @@ TEST(the_nth_operation_fails)
         struct rs_sim_plan *plan = rs_sim_plan(b);
         char c;
 
-        ASSERT_EQ(plan->operations, 4); /* listen, socket, connect, accept */
-        plan->fail_operation = 6;
+        ASSERT_EQ(plan->operations, 5); /* socket, bind, socket, connect, accept */
+        plan->fail_operation = 7;
         ASSERT_EQ(write_op(b, p.client, "x", 1), 1);
         ASSERT_EQ(read_op(b, p.server, &c, 1), -EIO);
         ASSERT_EQ(read_op(b, p.server, &c, 1), 1);

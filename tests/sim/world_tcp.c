@@ -12,19 +12,19 @@ TEST(ports_are_given_from_40000_and_taken_ones_refused)
         resha_addr any = at("", 0), one = at("10.0.0.1", 80), all = at("", 80), got;
 
         for (int i = 0; i < 2; i++) {
-                ASSERT_OK(b->ops->tcp_listen(b, &any, 1, &f[i]));
+                ASSERT_OK(world_listen(b, &any, 1, &f[i]));
                 ASSERT_OK(b->ops->file_addr(f[i], false, &got));
                 ASSERT_EQ(port_of(&got), 40000 + i);
         }
-        ASSERT_OK(b->ops->tcp_listen(b, &one, 1, &f[2]));
-        ASSERT_EQ(b->ops->tcp_listen(b, &one, 1, &none), -EADDRINUSE);
-        ASSERT_EQ(b->ops->tcp_listen(b, &all, 1, &none), -EADDRINUSE);
+        ASSERT_OK(world_listen(b, &one, 1, &f[2]));
+        ASSERT_EQ(world_listen(b, &one, 1, &none), -EADDRINUSE);
+        ASSERT_EQ(world_listen(b, &all, 1, &none), -EADDRINUSE);
         one = at("127.0.0.1", 80);
-        ASSERT_OK(b->ops->tcp_listen(b, &one, 1, &f[3]));
+        ASSERT_OK(world_listen(b, &one, 1, &f[3]));
         ASSERT_TRUE(!none);
         for (int i = 0; i < 4; i++)
                 b->ops->file_close(f[i]);
-        ASSERT_OK(b->ops->tcp_listen(b, &all, 1, &f[0])); /* free again */
+        ASSERT_OK(world_listen(b, &all, 1, &f[0])); /* free again */
         b->ops->file_close(f[0]);
         end(b);
 }
@@ -36,7 +36,7 @@ TEST(connect_needs_somebody_who_listens_there)
         struct rs_file *l;
 
         ASSERT_EQ(try_connect(b, "10.0.0.1", 80), -ECONNREFUSED);
-        ASSERT_OK(b->ops->tcp_listen(b, &one, 16, &l));
+        ASSERT_OK(world_listen(b, &one, 16, &l));
         ASSERT_EQ(try_connect(b, "10.0.0.1", 80), 0);
         ASSERT_EQ(try_connect(b, "10.0.0.1", 81), -ECONNREFUSED);
         ASSERT_EQ(try_connect(b, "127.0.0.1", 80), -ECONNREFUSED);
@@ -71,9 +71,9 @@ static void full_backlog(bool close_listener)
         struct rs_file *l, *f[4];
         struct rs_op op[4], accept_op;
 
-        ASSERT_OK(b->ops->tcp_listen(b, &to, 1, &l));
+        ASSERT_OK(world_listen(b, &to, 1, &l));
         for (int i = 0; i < 4; i++) {
-                ASSERT_OK(b->ops->tcp_socket(b, AF_INET, &f[i]));
+                ASSERT_OK(b->ops->socket(b, AF_INET, SOCK_STREAM, &f[i]));
                 op[i] = (struct rs_op){ .kind = RS_OP_CONNECT, .file = f[i], .addr = &to };
                 ASSERT_EQ(submit(b, &op[i]), i < 2);
         }
@@ -111,8 +111,8 @@ TEST(no_memory_for_a_connection_is_an_error_of_the_connect)
                 struct rs_backend *b = world(0);
                 resha_addr to = at("127.0.0.1", 80);
                 struct rs_file *l, *f;
-                ASSERT_OK(b->ops->tcp_listen(b, &to, 1, &l));
-                ASSERT_OK(b->ops->tcp_socket(b, AF_INET, &f));
+                ASSERT_OK(world_listen(b, &to, 1, &l));
+                ASSERT_OK(b->ops->socket(b, AF_INET, SOCK_STREAM, &f));
                 struct rs_op op = { .kind = RS_OP_CONNECT, .file = f, .addr = &to };
                 rs_alloc_fail_after(n, false);
                 ASSERT_EQ(run(b, &op), -ENOMEM);

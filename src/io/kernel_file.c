@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* Descriptors of the real kernel: how they are made, what they are called, how they end. All are close-on-exec.
+ *
+ * What is made here is non-blocking. A descriptor that comes from elsewhere is made so, and made as it was when it is
+ * released; a borrowed one shares its description with others, perhaps with a shell, whom that would confuse: it is
+ * opened anew by its name in /proc, which gives a description of our own. Where that cannot be (a socket, a file that
+ * may not be opened any more) it is duplicated: a socket needs no more, since each call says that it must not block;
+ * anything else is non-blocking while we have it. */
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <resha/alloc.h>
+
+#include "base/addr.h"
+#include "io/kernel.h"
+#include "sys/sys.h"
+
+static struct rs_list *bucket(struct kn *k, int fd)
+{
+        return &k->own[(unsigned)fd % KN_OWN_BUCKETS];
+}
+
+bool kn_owns(const struct kn *k, int fd)
+{
+        for (const struct rs_node *n = k->own[(unsigned)fd % KN_OWN_BUCKETS].first; n; n = n->next)
+                if (RS_CONTAINER(n, const struct kn_file, own)->base.fd == fd)
+                        return true;
+        return false;
+}
+
+struct kn_file *kn_file_new(struct kn *k, int fd, enum rs_file_kind kind)
+{
+        struct kn_file *f = k->spare ? k->spare : resha_calloc(1, sizeof *f);
+
+        if (!f)
+                return NULL;
+        k->spare = NULL;
+        *f = (struct kn_file){ .base = { .backend = &k->base, .fd = fd, .kind = kind }, .ready = { true, true } };
+        rs_list_push(bucket(k, fd), &f->own);
+        return f;
+}
+
+/* ---- made here ---- */
+
+/* Takes fd over, also when it fails. */
+static struct kn_file *take(struct rs_backend *b, int fd, enum rs_file_kind kind)
+{
+        struct kn_file *f = kn_file_new(kn_of(b), fd, kind);
+
+        if (f)
+                f->nonblocking = true;
+        else
+                rs_sys_close(fd);
+        return f;
+}
+
+static bool is_tcp(int family, int type)
+{
+        return type == SOCK_STREAM && (family == AF_INET || family == AF_INET6);
+}
+
+int kn_socket(struct rs_backend *b, int family, int type, struct rs_file **ret_file)
+{
+        int fd = rs_sys_socket(family, type);
+
+        if (fd < 0)
+                return fd;
+        int rc = is_tcp(family, type) ? rs_sys_setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, 1) : 0;
+        if (rc < 0) {
+                rs_sys_close(fd);
+                return rc;
+        }
+        struct kn_file *f = take(b, fd, RS_FILE_SOCKET);
+        if (!f)
+                return -ENOMEM;
+        f->hasty = is_tcp(family, type);
+        *ret_file = &f->base;
+        return 0;
+}
+
+static int take_two(struct rs_backend *b, const int fds[2], enum rs_file_kind kind, struct rs_file *ret_two[2])
+{
+        struct kn_file *first = take(b, fds[0], kind), *second = take(b, fds[1], kind);
+
+        if (!first || !second) {
+                if (first)
+                        kn_file_close(&first->base);
+                if (second)
+                        kn_file_close(&second->base);
+                return -ENOMEM;
+        }
+        ret_two[0] = &first->base;
+        ret_two[1] = &second->base;
+        return 0;
+}
+
+int kn_pair(struct rs_backend *b, int type, struct rs_file *ret_pair[2])
+{
+        int fds[2], rc = rs_sys_socketpair(type, fds);
+
+        return rc < 0 ? rc : take_two(b, fds, RS_FILE_SOCKET, ret_pair);
+}
+
+int kn_pipe(struct rs_backend *b, struct rs_file *ret_ends[2])
+{
+        int fds[2], rc = rs_sys_pipe(fds);
+
+        return rc < 0 ? rc : take_two(b, fds, RS_FILE_PIPE, ret_ends);
+}
+
+/* Accepted sockets inherit TCP_NODELAY. */
+int kn_bind(struct rs_file *f, const resha_addr *addr, unsigned flags)
+{
+        const struct rs_addr *a = rs_addr_view(addr);
+        int rc = 0;
+
+        if (flags & RS_BIND_REUSE_ADDR)
+                rc = rs_sys_setsockopt(f->fd, SOL_SOCKET, SO_REUSEADDR, 1);
+        if (rc == 0 && (flags & RS_BIND_REUSE_PORT))
+                rc = rs_sys_setsockopt(f->fd, SOL_SOCKET, SO_REUSEPORT, 1);
+        if (rc == 0 && a->sockaddr.ss_family == AF_INET6)
+                rc = rs_sys_setsockopt(f->fd, IPPROTO_IPV6, IPV6_V6ONLY, !!(flags & RS_BIND_V6_ONLY));
+        return rc < 0 ? rc : rs_sys_bind(f->fd, (const struct sockaddr *)&a->sockaddr, (socklen_t)a->size);
+}
+
+int kn_listen(struct rs_file *f, int backlog)
+{
+        return rs_sys_listen(f->fd, backlog);
+}
+
+/* ---- from elsewhere ---- */
+
+static enum rs_file_kind kind_of(mode_t mode)
+{
+        if (S_ISSOCK(mode))
+                return RS_FILE_SOCKET;
+        return S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode) ? RS_FILE_PLAIN : RS_FILE_PIPE;
+}
+
+/* A description of our own for what fd is, if there can be one; else a duplicate. Either is non-blocking already if
+ * *ret_own. */
+static int open_again(int fd, int flags, enum rs_file_kind kind, bool *ret_own)
+{
+        char name[32];
+        int own = -ENXIO;
+
+        if (kind == RS_FILE_PIPE) {
+                snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+                own = rs_sys_open(name, (flags & (O_ACCMODE | O_APPEND)) | O_NONBLOCK | O_NOCTTY);
+        }
+        *ret_own = own >= 0;
+        return own >= 0 ? own : rs_sys_duplicate(fd);
+}
+
+/* What must not block, and does, is made so. */
+static int make_nonblocking(struct kn_file *f, bool borrowed)
+{
+        int flags = rs_sys_file_flags(f->base.fd);
+
+        if (flags < 0)
+                return flags;
+        f->nonblocking = flags & O_NONBLOCK;
+        if (f->nonblocking || f->base.kind == RS_FILE_PLAIN || (borrowed && f->base.kind == RS_FILE_SOCKET))
+                return 0;
+        int rc = rs_sys_file_flags_set(f->base.fd, flags | O_NONBLOCK);
+        f->nonblocking = f->put_back = rc == 0;
+        return rc;
+}
+
+static void blocking_again(struct kn_file *f)
+{
+        int flags = f->put_back ? rs_sys_file_flags(f->base.fd) : -1;
+
+        if (flags >= 0)
+                (void)rs_sys_file_flags_set(f->base.fd, flags & ~O_NONBLOCK);
+}
+
+static bool adopted_hasty(int fd, enum rs_file_kind kind)
+{
+        int type = 0, domain = 0;
+
+        return kind == RS_FILE_SOCKET && rs_sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type) == 0 &&
+               rs_sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain) == 0 && is_tcp(domain, type);
+}
+
+int kn_adopt(struct rs_backend *b, int fd, bool borrowed, struct rs_file **ret_file)
+{
+        mode_t mode;
+        bool own = false;
+        int rc = rs_sys_file_mode(fd, &mode), flags = rs_sys_file_flags(fd);
+
+        if (rc < 0 || flags < 0)
+                return rc < 0 ? rc : flags;
+        if (kn_owns(kn_of(b), fd) && !borrowed)
+                return -EBUSY;
+        enum rs_file_kind kind = kind_of(mode);
+        int ours = borrowed ? open_again(fd, flags, kind, &own) : fd;
+        if (ours < 0)
+                return ours;
+        struct kn_file *f = kn_file_new(kn_of(b), ours, kind);
+        if (!f) {
+                if (borrowed)
+                        rs_sys_close(ours);
+                return -ENOMEM;
+        }
+        f->hasty = adopted_hasty(ours, kind);
+        rc = make_nonblocking(f, borrowed);
+        if (rc < 0) {
+                if (borrowed)
+                        rs_sys_close(ours);
+                rs_list_remove(bucket(kn_of(b), ours), &f->own);
+                resha_free(f);
+                return rc;
+        }
+        if (!borrowed)
+                (void)rs_sys_close_on_exec(ours);
+        *ret_file = &f->base;
+        return 0;
+}
+
+int kn_release(struct rs_file *file)
+{
+        struct kn_file *f = kn_file_of(file);
+        struct kn *k = kn_of(file->backend);
+        int fd = file->fd;
+
+        assert(!f->pending[KN_READING] && !f->pending[KN_WRITING]);
+        k->forget(f);
+        blocking_again(f);
+        rs_list_remove(bucket(k, fd), &f->own);
+        resha_free(f);
+        return fd;
+}
+
+/* ---- names and options ---- */
+
+/* An IPv4 address in the clothes of IPv6, as a wildcard listener has it, is shown as what it is. */
+static void undress(struct rs_addr *a)
+{
+        struct sockaddr_in6 six;
+        struct sockaddr_in four = { .sin_family = AF_INET };
+
+        memcpy(&six, &a->sockaddr, sizeof six);
+        if (six.sin6_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
+                return;
+        four.sin_port = six.sin6_port;
+        memcpy(&four.sin_addr, &six.sin6_addr.s6_addr[12], sizeof four.sin_addr);
+        *a = (struct rs_addr){ .size = sizeof four };
+        memcpy(&a->sockaddr, &four, sizeof four);
+}
+
+int kn_file_addr(struct rs_file *f, bool peer, resha_addr *ret_addr)
+{
+        struct rs_addr a = { .size = 0 };
+        socklen_t size = sizeof a.sockaddr;
+        int rc = rs_sys_sockname(f->fd, peer, (struct sockaddr *)&a.sockaddr, &size);
+
+        if (rc < 0)
+                return rc;
+        a.size = size;
+        undress(&a);
+        memcpy(ret_addr, &a, sizeof a);
+        return 0;
+}
+
+static int family_of(const struct rs_file *f)
+{
+        int family = AF_UNSPEC;
+
+        return rs_sys_getsockopt(f->fd, SOL_SOCKET, SO_DOMAIN, &family) < 0 ? AF_UNSPEC : family;
+}
+
+static int keepalive(struct rs_file *f, int *value, bool set)
+{
+        int on = set ? *value != 0 : 0;
+        int rc = set ? rs_sys_setsockopt(f->fd, SOL_SOCKET, SO_KEEPALIVE, on)
+                     : rs_sys_getsockopt(f->fd, SOL_SOCKET, SO_KEEPALIVE, &on);
+
+        if (rc < 0 || !on) {
+                if (!set)
+                        *value = 0;
+                return rc;
+        }
+        return set ? rs_sys_setsockopt(f->fd, IPPROTO_TCP, TCP_KEEPIDLE, *value)
+                   : rs_sys_getsockopt(f->fd, IPPROTO_TCP, TCP_KEEPIDLE, value);
+}
+
+/* Where the kernel keeps it; false: nowhere. */
+static bool option_name(const struct rs_file *f, enum rs_option which, int *ret_level, int *ret_name)
+{
+        *ret_level = SOL_SOCKET;
+        switch (which) {
+        case RS_OPTION_NODELAY: *ret_level = IPPROTO_TCP, *ret_name = TCP_NODELAY; return true;
+        case RS_OPTION_USER_TIMEOUT: *ret_level = IPPROTO_TCP, *ret_name = TCP_USER_TIMEOUT; return true;
+        case RS_OPTION_SEND_BUFFER: *ret_name = SO_SNDBUF; return true;
+        case RS_OPTION_RECEIVE_BUFFER: *ret_name = SO_RCVBUF; return true;
+        case RS_OPTION_BROADCAST: *ret_name = SO_BROADCAST; return true;
+        case RS_OPTION_TYPE: *ret_name = SO_TYPE; return true;
+        case RS_OPTION_LISTENING: *ret_name = SO_ACCEPTCONN; return true;
+        case RS_OPTION_RECEIVE_ERRORS:
+                *ret_level = family_of(f) == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
+                *ret_name = *ret_level == IPPROTO_IPV6 ? IPV6_RECVERR : IP_RECVERR;
+                return true;
+        case RS_OPTION_KEEPALIVE: break;
+        }
+        return false;
+}
+
+int kn_option(struct rs_file *f, enum rs_option which, int *value, bool set)
+{
+        int level, name;
+
+        if (which == RS_OPTION_KEEPALIVE)
+                return keepalive(f, value, set);
+        if (!option_name(f, which, &level, &name))
+                return -ENOPROTOOPT;
+        return set ? rs_sys_setsockopt(f->fd, level, name, *value) : rs_sys_getsockopt(f->fd, level, name, value);
+}
+
+/* ---- the end ---- */
+
+int kn_file_shutdown(struct rs_file *f)
+{
+        return rs_sys_shutdown(f->fd, SHUT_WR);
+}
+
+/* Out of the waiting first: the file may live on in a child process, and would go on to make events. */
+void kn_file_close(struct rs_file *file)
+{
+        struct kn_file *f = kn_file_of(file);
+        struct kn *k = kn_of(file->backend);
+
+        assert(!f->pending[KN_READING] && !f->pending[KN_WRITING]);
+        k->forget(f);
+        if (file->reset && file->kind == RS_FILE_SOCKET)
+                rs_sys_reset_at_close(file->fd);
+        blocking_again(f);
+        rs_list_remove(bucket(k, file->fd), &f->own);
+        rs_sys_close(file->fd);
+        resha_free(f);
+}

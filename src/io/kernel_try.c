@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* One try of an operation. It never blocks: sockets are asked not to in each call that can say so, and everything else
+ * that can be waited for has a description that is non-blocking. Plain files have no "not now".
+ *
+ * A try that took less than there was room for marks its direction as not ready, where that is certain: bytes that TCP
+ * has for a reader come as far as there is room for them, so that a short read has left nothing. Not so with Unix
+ * sockets, whose reads end where another writer begins, with terminals, whose reads end with a line, and with what has
+ * been ended by its peer: there the end, or the error, is what the next read gives. */
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include <resha/alloc.h>
+
+#include "base/addr.h"
+#include "io/kernel.h"
+#include "sys/sys.h"
+
+enum { ACCEPT_TRIES = 16 };
+
+static ssize_t try_read(struct kn_file *f, const struct rs_op *op)
+{
+        ssize_t n = f->base.kind == RS_FILE_SOCKET ? rs_sys_recv(f->base.fd, op->buf, op->size)
+                                                   : rs_sys_read(f->base.fd, op->buf, op->size);
+
+        if (n == -EAGAIN || (n > 0 && (size_t)n < op->size && f->hasty))
+                f->ready[KN_READING] = false;
+        return n;
+}
+
+static ssize_t try_write(struct kn_file *f, const struct rs_op *op)
+{
+        bool socket = f->base.kind == RS_FILE_SOCKET;
+        ssize_t n = socket ? rs_sys_send(f->base.fd, op->buf, op->size) : rs_sys_write(f->base.fd, op->buf, op->size);
+
+        if (n == -EAGAIN || (n > 0 && (size_t)n < op->size && socket))
+                f->ready[KN_WRITING] = false;
+        return n;
+}
+
+static ssize_t try_write_vec(struct kn_file *f, const struct rs_op *op)
+{
+        struct msghdr m = { .msg_iov = op->buf, .msg_iovlen = op->size };
+        ssize_t n = f->base.kind == RS_FILE_SOCKET ? rs_sys_sendmsg(f->base.fd, &m)
+                                                   : rs_sys_writev(f->base.fd, op->buf, (int)op->size);
+
+        if (n == -EAGAIN)
+                f->ready[KN_WRITING] = false;
+        return n;
+}
+
+static ssize_t try_send_file(struct kn_file *f, const struct rs_op *op)
+{
+        if (!f->nonblocking && f->base.kind != RS_FILE_PLAIN)
+                return -EOPNOTSUPP; /* it would block */
+        ssize_t n = rs_sys_sendfile(f->base.fd, op->fd, op->offset, op->size);
+        if (n == -EAGAIN)
+                f->ready[KN_WRITING] = false;
+        return n;
+}
+
+/* ---- datagrams ---- */
+
+struct batch {
+        struct mmsghdr headers[RS_DATAGRAMS_MAX];
+        struct iovec parts[RS_DATAGRAMS_MAX];
+};
+
+static unsigned batch_init(struct batch *t, struct rs_datagram *d, size_t n, bool receive)
+{
+        if (n > RS_DATAGRAMS_MAX)
+                n = RS_DATAGRAMS_MAX;
+        for (size_t i = 0; i < n; i++) {
+                struct rs_addr *a = rs_addr_of(&d[i].addr);
+                t->parts[i] = (struct iovec){ d[i].data, d[i].size };
+                t->headers[i].msg_len = 0;
+                t->headers[i].msg_hdr = (struct msghdr){ .msg_iov = &t->parts[i], .msg_iovlen = 1 };
+                if (receive || a->size) {
+                        t->headers[i].msg_hdr.msg_name = &a->sockaddr;
+                        t->headers[i].msg_hdr.msg_namelen = receive ? sizeof a->sockaddr : (socklen_t)a->size;
+                }
+        }
+        return (unsigned)n;
+}
+
+static ssize_t try_receive(struct kn_file *f, const struct rs_op *op)
+{
+        struct rs_datagram *d = op->buf;
+        struct batch t;
+        int n = rs_sys_recvmmsg(f->base.fd, t.headers, batch_init(&t, d, op->size, true));
+
+        if (n == -EAGAIN)
+                f->ready[KN_READING] = false;
+        for (int i = 0; i < n; i++) {
+                const struct msghdr *m = &t.headers[i].msg_hdr;
+                d[i].length = t.headers[i].msg_len;
+                d[i].truncated = m->msg_flags & MSG_TRUNC;
+                rs_addr_of(&d[i].addr)->size = m->msg_namelen;
+        }
+        return n;
+}
+
+static ssize_t try_send(struct kn_file *f, const struct rs_op *op)
+{
+        struct batch t;
+        int n = rs_sys_sendmmsg(f->base.fd, t.headers, batch_init(&t, op->buf, op->size, false));
+
+        if (n == -EAGAIN)
+                f->ready[KN_WRITING] = false;
+        return n;
+}
+
+/* ---- connections ---- */
+
+/* accept(2) passes on what has happened to a connection that was still in the queue: its loss, not the listener's. */
+bool kn_accept_again(int rc)
+{
+        switch (rc) {
+        case -ECONNABORTED:
+        case -EPROTO:
+        case -ENOPROTOOPT:
+        case -ENETDOWN:
+        case -ENETUNREACH:
+        case -EHOSTDOWN:
+        case -EHOSTUNREACH:
+        case -ENONET: return true;
+        default: return false;
+        }
+}
+
+int kn_accept_room(struct kn *k)
+{
+        if (!k->spare)
+                k->spare = resha_calloc(1, sizeof *k->spare);
+        return k->spare ? 0 : -ENOMEM;
+}
+
+void kn_accepted(struct kn_file *listener, struct rs_op *op, int fd)
+{
+        struct kn_file *f = kn_file_new(kn_of(listener->base.backend), fd, RS_FILE_SOCKET);
+
+        f->hasty = listener->hasty;
+        f->nonblocking = true;
+        op->ret_file = &f->base;
+}
+
+static ssize_t try_accept(struct kn_file *f, struct rs_op *op)
+{
+        int fd = -ECONNABORTED;
+
+        if (kn_accept_room(kn_of(f->base.backend)) < 0)
+                return -ENOMEM; /* nobody has left the queue yet */
+        for (int i = 0; i < ACCEPT_TRIES && kn_accept_again(fd); i++)
+                fd = rs_sys_accept(f->base.fd);
+        if (fd == -EAGAIN)
+                f->ready[KN_READING] = false;
+        if (fd < 0)
+                return fd;
+        kn_accepted(f, op, fd);
+        return 0;
+}
+
+/* A second connect() tells how the first one went: done, still under way, or its error. A Unix socket whose listener
+ * has no room says EAGAIN and has begun nothing; nothing tells when there is room. */
+static ssize_t try_connect(struct kn_file *f, const struct rs_op *op)
+{
+        const struct rs_addr *a = rs_addr_view(op->addr);
+        int rc = rs_sys_connect(f->base.fd, (const struct sockaddr *)&a->sockaddr, (socklen_t)a->size);
+
+        if (rc == -EISCONN && f->started)
+                rc = 0;
+        if (rc == -EAGAIN)
+                return -ECONNREFUSED;
+        f->started = true;
+        if (rc != -EINPROGRESS && rc != -EALREADY)
+                return rc;
+        f->ready[KN_WRITING] = false;
+        return -EAGAIN;
+}
+
+ssize_t kn_try(struct kn_file *f, struct rs_op *op)
+{
+        switch (op->kind) {
+        case RS_OP_READ: return try_read(f, op);
+        case RS_OP_WRITE: return try_write(f, op);
+        case RS_OP_WRITE_VEC: return try_write_vec(f, op);
+        case RS_OP_SEND_FILE: return try_send_file(f, op);
+        case RS_OP_RECEIVE: return try_receive(f, op);
+        case RS_OP_SEND: return try_send(f, op);
+        case RS_OP_ACCEPT: return try_accept(f, op);
+        case RS_OP_CONNECT: return try_connect(f, op);
+        case RS_OP_POLL: break;
+        }
+        return -EINVAL;
+}
