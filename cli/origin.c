@@ -14,6 +14,7 @@
 
 #include <resha/alloc.h>
 #include <resha/error.h>
+#include <resha/listener.h>
 #include <resha/run.h>
 
 #include "number.h"

@@ -15,6 +15,7 @@
 #include <resha/fd.h>
 #include <resha/group.h>
 #include <resha/limiter.h>
+#include <resha/listener.h>
 #include <resha/local.h>
 #include <resha/mutex.h>
 #include <resha/pool.h>

@@ -4,6 +4,7 @@
 
 /* The inside of streams, for the files of this folder. */
 
+#include <resha/listener.h>
 #include <resha/stream.h>
 
 #include "core/core.h"
