@@ -19,7 +19,8 @@ ECHOES = {
     "echo-50": (50, 64, 4096, True),
     "echo-1000": (1000, 64, 4096, True),
     "echo-10000": (10000, 64, 4096, False),
-    "echo-16k": (50, 16384, 16384, False),
+    "echo-16k": (50, 16384, 32768, False),
+    "echo-16k-full": (50, 16384, 16384, False),
 }
 WINDOW_MS, SHORT_MS = 700, 50
 STREAM_SIZE = 65536
@@ -253,14 +254,15 @@ def idle_once(bench, server, connections):
 
 
 def idle(bench):
-    """Memory of each of many connections that have done one echo and wait for more."""
+    """Memory of each of many connections that have done one echo and wait for more; a KiB of buffer, then four."""
     connections = 200 if bench.smoke else IDLE
-    for name, server in usable(bench, {**bare(bench, "echo", 4096), **ours(bench, "echo", 4096)}).items():
-        rounds = [idle_once(bench, server, connections) for _ in range(min(bench.rounds or 3, 3))]
-        user = pairs.summary([r["user"] for r in rounds])
-        parts = {part: statistics.median(r[part] or 0 for r in rounds) for part in rounds[0]}
-        bench.report(f"idle-{name.replace(' ', '-')}", {"unit": "bytes", "connections": connections, "ours": user,
-                                                       **parts}, user["median"])
+    for figure, size in [("idle", 1024), ("idle-4k", 4096)]:
+        for name, server in usable(bench, {**bare(bench, "echo", size), **ours(bench, "echo", size)}).items():
+            rounds = [idle_once(bench, server, connections) for _ in range(2)]
+            user = pairs.summary([r["user"] for r in rounds])
+            parts = {part: statistics.median(r[part] or 0 for r in rounds) for part in rounds[0]}
+            bench.report(f"{figure}-{name.replace(' ', '-')}", {
+                "unit": "bytes", "connections": connections, "buffer": size, "ours": user, **parts}, user["median"])
 
 
 QUESTIONS = {**{name: lambda bench, name=name: echo(bench, name) for name in ECHOES},

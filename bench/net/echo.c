@@ -14,7 +14,7 @@
 
 #include "lib/bench.h"
 
-enum { ROOM = 4096, LARGE = 65536, CONNECTIONS = 20000 };
+enum { SMALL = 1024, ROOM = 4096, LARGE = 65536, CONNECTIONS = 20000 };
 
 static const uint64_t ALL = UINT64_C(1) << 30;
 
@@ -32,10 +32,16 @@ static int echo(resha_stream *s, char *buf, size_t size)
 
 static int echo_small(resha_stream *s, void *arg)
 {
-        char buf[ROOM];
-        size_t size = *(size_t *)arg;
+        char buf[SMALL];
 
-        return echo(s, buf, size < sizeof buf ? size : sizeof buf);
+        return echo(s, buf, *(size_t *)arg);
+}
+
+static int echo_room(resha_stream *s, void *arg)
+{
+        char buf[ROOM];
+
+        return echo(s, buf, *(size_t *)arg);
 }
 
 static int echo_large(resha_stream *s, void *arg)
@@ -94,7 +100,7 @@ static int program(void *arg)
 
 int main(int argc, char **argv)
 {
-        struct question questions[] = { { "echo", echo_small, 0 }, { "sink", sink, 0 }, { "source", source, 0 } };
+        struct question questions[] = { { "echo", echo_large, 0 }, { "sink", sink, 0 }, { "source", source, 0 } };
 
         for (size_t i = 0; argc > 1 && i < sizeof questions / sizeof questions[0]; i++) {
                 struct question *q = &questions[i];
@@ -103,8 +109,8 @@ int main(int argc, char **argv)
                 q->size = bench_argument(argc, argv, 2, ROOM);
                 if (q->size > LARGE)
                         break;
-                if (q->fn == echo_small && q->size > ROOM)
-                        q->fn = echo_large;
+                if (q->fn == echo_large && q->size <= ROOM)
+                        q->fn = q->size <= SMALL ? echo_small : echo_room;
                 return resha_main(program, q);
         }
         fprintf(stderr, "usage: net-echo echo|sink|source SIZE (at most %d)\n", LARGE);
