@@ -5,6 +5,7 @@
 /* Network addresses and names. */
 
 #include <resha/base.h>
+#include <resha/time.h>
 
 RESHA_BEGIN_DECLS
 
@@ -63,13 +64,28 @@ RESHA_API const struct sockaddr *resha_addr_sockaddr(const resha_addr *a, size_t
 RESHA_API int resha_addr_from_sockaddr(const struct sockaddr *sa, size_t size, resha_addr *ret_addr);
 
 /* The addresses of a name (or literal) for TCP, in the order to try them (RFC 6724, by getaddrinfo), at most max of
- * them; *ret_n at least 1. `port` is a number or a service name; NULL: 0. Look-ups run on threads of the process, at
- * most 4 at once; equal ones that run at the same time are one. A cancelled caller leaves at once: the look-up owns
- * copies of its arguments and its result is dropped. 0; -ENOENT no such name, -EAGAIN the name server does not answer
- * for now, -EINVAL bad service or empty name, -EMSGSIZE name over 253 bytes, -ECANCELED, -ENOMEM. [task] cancellation
- * point */
+ * them; *ret_n at least 1. `port` is a number or a service name; NULL: 0. Link-local ones have their zone. 0; -ENOENT
+ * no such name, -EAGAIN the name server does not answer for now, -EINVAL bad service or empty name, -EMSGSIZE name
+ * over 253 bytes, -ECANCELED, -ENOMEM. [task] cancellation point
+ *
+ * Look-ups run on threads of the process, at most 4 at once; the others wait for their turn. Equal ones that run at the
+ * same time are one, and an answer is kept for a short while, see below. A cancelled caller leaves at once: the look-up
+ * owns copies of its arguments and its result is dropped. One that all its callers have left does not count among the
+ * 4, though the system may work on it for long (30 s are not rare): there may be up to 16 threads in all. When all of
+ * them hang, look-ups wait, and only cancels and timeouts end them: one that is given up before it has begun is
+ * reported (RESHA_REPORT_SHORTAGE). Names that are looked up wait for nobody else's work: pools have threads of their
+ * own. */
 RESHA_API RESHA_MUST int resha_resolve(const char *host, const char *port, resha_addr *ret_addrs, size_t max,
                                        size_t *ret_n);
+
+/* For how long the process keeps an answer to resha_resolve(), also that there is no such name, but no other failure:
+ * at first 1 s; 0: not at all. At most 256 answers, and none once no loop runs that has asked. The simulated world
+ * keeps none. 0; -EINVAL less than 0. [any-thread] */
+RESHA_API int resha_resolve_keep(resha_duration time);
+
+/* Forgets the answers that are kept; look-ups that have begun by now are not shared with later callers. As when the
+ * network is another one. [any-thread] */
+RESHA_API void resha_resolve_forget(void);
 
 RESHA_END_DECLS
 #endif

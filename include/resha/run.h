@@ -28,7 +28,8 @@ enum resha_report_kind {
         RESHA_REPORT_CYCLE,
         RESHA_REPORT_TASK, /* resha_report_tasks() */
         /* a server has run out of descriptors, memory or stacks: it pauses, and goes on when there is room. Once for
-         * each shortage, at most once a second */
+         * each shortage, at most once a second. Or all threads for look-ups hang, and a look-up was given up before it
+         * began */
         RESHA_REPORT_SHORTAGE,
         RESHA_REPORT_SLOW,      /* a task ran for longer than slow_step from one wait to the next */
         RESHA_REPORT_LEFT_OPEN, /* streams or listeners were not closed when the run ended */

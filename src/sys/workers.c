@@ -95,6 +95,8 @@ static void *worker(void *arg)
                         rs_cond_signal(&c->come);
                 w->run(w);
                 rs_lock(&c->lock);
+                if (c->threads > c->most)
+                        break; /* what is queued is looked at by the others, each after its own work */
         }
         leave(c);
         return NULL;
@@ -135,6 +137,18 @@ bool rs_workers_remove(struct rs_workers *c, struct rs_work *w)
                 unqueue(c, w);
         rs_unlock(&c->lock);
         return queued;
+}
+
+void rs_workers_allow(struct rs_workers *c, unsigned most)
+{
+        bool signal;
+
+        rs_lock(&c->lock);
+        c->most = most;
+        (void)call(c, &signal);
+        rs_unlock(&c->lock);
+        if (signal)
+                rs_cond_signal(&c->come);
 }
 
 void rs_workers_rest(struct rs_workers *c, bool all)

@@ -49,6 +49,10 @@ int rs_workers_add(struct rs_workers *c, struct rs_work *w);
 /* True: w was still in the queue and never runs. [any thread] */
 bool rs_workers_remove(struct rs_workers *c, struct rs_work *w);
 
+/* How many threads there may be from now on. If there are more, those go once they have done their work.
+ * [any thread] */
+void rs_workers_allow(struct rs_workers *c, unsigned most);
+
 /* Sends the threads home and joins them, for `all` also those that are in a work: so that must be about to end. Those
  * that stay follow when their work is done, and nobody joins them. rs_workers_add() starts anew and ends the waiting
  * here. [not on a thread of the crew] */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Name look-ups: literals, localhost, bad names; shared, abandoned and failing look-ups; the threads go. */
+/* Name look-ups: literals, localhost, bad names; shared, kept, abandoned, hanging and failing look-ups; the threads
+ * go. */
 
 #include "common.h"
 
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "net/lookup.h"
 
 struct question {
         const char *host, *port;
@@ -81,6 +83,17 @@ TASK(bad_questions_have_clear_answers)
         int rc = ask(&q);
         ASSERT_TRUE(rc == -ENOENT || rc == -EAGAIN);
         ASSERT_HAS(resha_error_of(rc)->text, "look-up of no-such-name.invalid: ");
+        return 0;
+}
+
+/* Whatever way an address goes: as a literal, through getaddrinfo (a service has to be looked up), into a sockaddr. */
+TASK(a_link_local_address_keeps_its_zone)
+{
+        ASSERT_STR(answer("fe80::1%lo", "80"), "[fe80::1%lo]:80");
+        ASSERT_STR(answer("[fe80::1%lo]", "80"), "[fe80::1%lo]:80");
+        ASSERT_STR(answer("fe80::1%lo", "http"), "[fe80::1%lo]:80");
+        ASSERT_STR(answer("fe80::1%lo", "http"), "[fe80::1%lo]:80"); /* kept */
+        ASSERT_STR(answer("fe80::1%no-such-zone", "80"), "ENOENT");
         return 0;
 }
 
@@ -178,6 +191,166 @@ TASK(a_cancelled_caller_leaves_and_the_next_joins_the_look_up)
         return 0;
 }
 
+/* ---- answers that are kept ---- */
+
+static unsigned asked_now(void)
+{
+        return atomic_exchange(&asked, 0);
+}
+
+TASK(an_answer_is_kept_for_other_ports_and_cases)
+{
+        rs_fault_hook = slow_look_up;
+        atomic_store(&go, true);
+        ASSERT_OK(resha_resolve_keep(RESHA_S(3600)));
+        ASSERT_STR(answer("127.1", "80"), "127.0.0.1:80");
+        ASSERT_STR(answer("127.1", "443"), "127.0.0.1:443");
+        ASSERT_STR(answer("127.1", NULL), "127.0.0.1:0");
+        ASSERT_EQ(asked_now(), 1);
+        ASSERT_STR(answer("localhost", "1"), "127.0.0.1:1");
+        ASSERT_STR(answer("LocalHost", "2"), "127.0.0.1:2");
+        ASSERT_EQ(asked_now(), 1);
+        ASSERT_STR(answer("127.1", "http"), "127.0.0.1:80");
+        ASSERT_EQ(asked_now(), 1);
+        ASSERT_EQ(resha_resolve_keep(RESHA_NS(-1)), -EINVAL);
+        return 0;
+}
+
+TASK(that_there_is_no_such_name_is_kept)
+{
+        rs_fault_hook = slow_look_up;
+        atomic_store(&go, true);
+        ASSERT_OK(resha_resolve_keep(RESHA_S(3600)));
+        for (int i = 0; i < 3; i++) {
+                ASSERT_STR(answer("not..a.name", "80"), "ENOENT");
+                ASSERT_HAS(resha_error_of(-ENOENT)->text, "look-up of not..a.name: ");
+        }
+        ASSERT_EQ(asked_now(), 1);
+        return 0;
+}
+
+TASK(answers_are_forgotten_and_not_kept_at_all)
+{
+        rs_fault_hook = slow_look_up;
+        atomic_store(&go, true);
+        ASSERT_OK(resha_resolve_keep(RESHA_S(3600)));
+        ASSERT_STR(answer("127.1", "80"), "127.0.0.1:80");
+        resha_resolve_forget();
+        ASSERT_STR(answer("127.1", "80"), "127.0.0.1:80");
+        ASSERT_EQ(asked_now(), 2);
+        ASSERT_OK(resha_resolve_keep(RESHA_S(0)));
+        ASSERT_STR(answer("127.1", "80"), "127.0.0.1:80");
+        ASSERT_STR(answer("127.1", "80"), "127.0.0.1:80");
+        ASSERT_EQ(asked_now(), 2);
+        return 0;
+}
+
+/* What was asked before belongs to the time before. */
+TASK(a_look_up_that_began_before_forgetting_is_not_shared_nor_kept)
+{
+        struct question before = { .host = "127.1", .port = "80" }, after = before;
+        RESHA_GROUP(g);
+
+        rs_fault_hook = slow_look_up;
+        ASSERT_OK(resha_resolve_keep(RESHA_S(3600)));
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, ask, &before);
+        while (atomic_load(&running) < 1)
+                ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        resha_resolve_forget();
+        resha_spawn(&g, ask, &after);
+        while (atomic_load(&running) < 2)
+                ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        resha_resolve_forget();
+        atomic_store(&go, true);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(before.n, 1);
+        ASSERT_EQ(after.n, 1);
+        ASSERT_EQ(asked_now(), 2);
+        ASSERT_STR(answer("127.1", "80"), "127.0.0.1:80");
+        ASSERT_EQ(asked_now(), 1);
+        return 0;
+}
+
+static int ask_twice(void *arg)
+{
+        (void)arg;
+        ASSERT_STR(answer("127.1", "80"), "127.0.0.1:80");
+        ASSERT_STR(answer("127.1", "80"), "127.0.0.1:80");
+        return 0;
+}
+
+TEST(nothing_is_kept_when_no_loop_runs)
+{
+        rs_fault_hook = slow_look_up;
+        atomic_store(&go, true);
+        ASSERT_OK(resha_resolve_keep(RESHA_S(3600)));
+        rs_alloc_watch(true);
+        RUN(ask_twice, NULL);
+        ASSERT_EQ(rs_alloc_live(), 0);
+        RUN(ask_twice, NULL);
+        ASSERT_EQ(asked_now(), 2);
+}
+
+/* ---- look-ups that hang ---- */
+
+/* Asks for `n` different names and gives all up once `n` look-ups run. */
+static void hang(unsigned first, unsigned n)
+{
+        static char hosts[32][16];
+        struct question q[32];
+        RESHA_GROUP(g);
+
+        rs_fault_hook = slow_look_up;
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        for (unsigned i = first; i < first + n; i++) {
+                snprintf(hosts[i], sizeof hosts[i], "127.%u", i + 1);
+                q[i] = (struct question){ .host = hosts[i], .port = "80" };
+                resha_spawn(&g, ask, &q[i]);
+        }
+        while (atomic_load(&running) < first + n)
+                ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_group_end(&g, 0));
+}
+
+static int hang_four_by_four(void *arg)
+{
+        struct question q = { .host = "localhost", .port = "80" };
+
+        (void)arg;
+        hang(0, 4);
+        hang(4, 4); /* given up, the first four are in nobody's way */
+        hang(8, 4);
+        hang(12, 4);
+        ASSERT_EQ(resha_timeout(RESHA_MS(20), ask, &q), -ETIME); /* that was all */
+        ASSERT_EQ(atomic_load(&asked), 16);
+        ASSERT_EQ(real_threads(), real_under_tsan() ? 1 : 17);
+        note("|");
+        rs_lookup_hang_ns = 0;
+        ASSERT_EQ(resha_timeout(RESHA_MS(20), ask, &q), -ETIME);
+        atomic_store(&go, true);
+        ASSERT_OK(ask(&q));
+        return 0;
+}
+
+static void note_shortage(const resha_report *r, void *arg)
+{
+        (void)arg;
+        ASSERT_EQ(r->kind, RESHA_REPORT_SHORTAGE);
+        ASSERT_EQ(r->code, -EAGAIN);
+        ASSERT_HAS(r->text, "the look-up of localhost was given up before it began: 16 others hang, that of 127.");
+        note("told");
+}
+
+/* One caller's dead name server is not the end of all look-ups; and when it is, somebody says so. */
+TEST(look_ups_that_were_given_up_make_room_until_sixteen_hang)
+{
+        ASSERT_OK(test_run_opts(hang_four_by_four, NULL, &(resha_run_opts){ .report = note_shortage }));
+        ASSERT_STR(notes(), "| told");
+        while (real_threads() > 1)
+                usleep(1000); /* the threads of what was given up go by themselves */
+}
+
 /* The run ends before the look-up: its answer finds nobody. The memory is given back when it comes. */
 TEST(a_run_does_not_wait_for_a_look_up_that_is_given_up)
 {
@@ -244,6 +417,8 @@ TASK(answers_and_cancels_at_the_same_moment)
 {
         struct question q = { .host = "localhost", .port = "80" };
         int answered = 0;
+
+        ASSERT_OK(resha_resolve_keep(RESHA_S(0)));
 
         for (int i = 0; answered < 50; i++) {
                 int rc = resha_timeout(RESHA_US(i % 400), ask, &q);
