@@ -93,7 +93,8 @@ static void accept_leave(resha_listener *n)
 static int accept_next(struct rs_loop *l, resha_listener *n, resha_stream **ret_stream)
 {
         struct rs_op op = { .kind = RS_OP_ACCEPT, .file = n->file };
-        struct rs_tcp *t = rs_tcp_new(l); /* before: a connection must not be lost for lack of memory */
+        /* Before: a connection must not be lost for lack of memory. */
+        struct rs_file_stream *t = rs_socket_stream_new(l, resha_addr_family(&n->addr));
 
         if (!t)
                 return -ENOMEM;

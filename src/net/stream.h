@@ -32,15 +32,15 @@ void rs_stream_wait_idle(resha_stream *s);
 /* The listener of v is shut down, and may be freed. */
 void rs_server_shut(struct rs_server *v);
 
-/* A TCP stream: the stream is first, and the implementation is the rest. */
-struct rs_tcp {
+/* The stream of a file of the backend: the stream is first, and the implementation is the rest. */
+struct rs_file_stream {
         resha_stream stream;
         struct rs_file *file; /* NULL: not connected yet */
         struct rs_op *op[2];  /* that tasks wait for: read, write */
 };
 
-/* Without a file. NULL: no memory. Freed with resha_free() until it has one. */
-struct rs_tcp *rs_tcp_new(struct rs_loop *l);
+/* That of a socket, without a file. NULL: no memory. Freed with resha_free() until it has one. */
+struct rs_file_stream *rs_socket_stream_new(struct rs_loop *l, int family);
 
 struct resha_listener {
         struct rs_loop *loop;

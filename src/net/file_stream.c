@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TCP streams: one file of the backend, one operation for each call. An operation lies on its task's stack; its
+/* Streams of a file of the backend, one operation for each call. An operation lies on its task's stack; its
  * address is here while a task waits for it, so that closing can give it up. */
 
 #include <errno.h>
@@ -15,7 +15,7 @@ enum {
 };
 
 /* A failure with its peer, as long as the kernel still knows it. */
-static int failed(struct rs_tcp *t, int code, const char *what)
+static int failed(struct rs_file_stream *t, int code, const char *what)
 {
         char text[RESHA_ADDR_TEXT_MAX];
         resha_addr peer;
@@ -28,9 +28,9 @@ static int failed(struct rs_tcp *t, int code, const char *what)
                              resha_strerror(code));
 }
 
-static ssize_t tcp_read(void *impl, void *buf, size_t size)
+static ssize_t file_read(void *impl, void *buf, size_t size)
 {
-        struct rs_tcp *t = impl;
+        struct rs_file_stream *t = impl;
         struct rs_op op = { .kind = RS_OP_READ, .file = t->file, .buf = buf, .size = size };
 
         t->op[READING] = &op;
@@ -39,9 +39,9 @@ static ssize_t tcp_read(void *impl, void *buf, size_t size)
         return RS_LIKELY(n >= 0) ? n : failed(t, (int)n, "read from");
 }
 
-static ssize_t tcp_write(void *impl, const void *data, size_t size)
+static ssize_t file_write(void *impl, const void *data, size_t size)
 {
-        struct rs_tcp *t = impl;
+        struct rs_file_stream *t = impl;
         struct rs_op op = { .kind = RS_OP_WRITE, .file = t->file, .buf = (void *)(uintptr_t)data, .size = size };
 
         t->op[WRITING] = &op;
@@ -50,21 +50,21 @@ static ssize_t tcp_write(void *impl, const void *data, size_t size)
         return RS_LIKELY(n >= 0) ? n : failed(t, (int)n, "write to");
 }
 
-static int tcp_shutdown(void *impl)
+static int end_writing(void *impl)
 {
-        struct rs_tcp *t = impl;
+        struct rs_file_stream *t = impl;
 
         return t->stream.loop->backend->ops->file_shutdown(t->file);
 }
 
-static int tcp_addr(void *impl, bool peer, resha_addr *ret_addr)
+static int address(void *impl, bool peer, resha_addr *ret_addr)
 {
-        struct rs_tcp *t = impl;
+        struct rs_file_stream *t = impl;
 
         return t->stream.loop->backend->ops->file_addr(t->file, peer, ret_addr);
 }
 
-static void give_up(struct rs_tcp *t, int code)
+static void give_up(struct rs_file_stream *t, int code)
 {
         for (int d = READING; d <= WRITING; d++)
                 if (t->op[d])
@@ -72,46 +72,49 @@ static void give_up(struct rs_tcp *t, int code)
 }
 
 /* The stream, and with it this, is freed by who called. */
-static void tcp_close(void *impl)
+static void close_file(void *impl)
 {
-        struct rs_tcp *t = impl;
+        struct rs_file_stream *t = impl;
 
         give_up(t, -EBADF);
         rs_stream_wait_idle(&t->stream);
         t->stream.loop->backend->ops->file_close(t->file);
 }
 
-static void tcp_abort(void *impl)
+static void break_off(void *impl)
 {
-        struct rs_tcp *t = impl;
+        struct rs_file_stream *t = impl;
 
         t->file->reset = true;
         give_up(t, -ECONNABORTED);
 }
 
-static const resha_stream_ops tcp_ops = {
-        .kind = "tcp",
-        .read = tcp_read,
-        .write = tcp_write,
-        .shutdown = tcp_shutdown,
-        .addr = tcp_addr,
-        .close = tcp_close,
-        .abort = tcp_abort,
-};
+#define FILE_OPS(kind_) \
+        { \
+                .kind = (kind_), .read = file_read, .write = file_write, .shutdown = end_writing, .addr = address, \
+                .close = close_file, .abort = break_off, \
+        }
 
-struct rs_tcp *rs_tcp_new(struct rs_loop *l)
+static const resha_stream_ops tcp_ops = FILE_OPS("tcp"), unix_ops = FILE_OPS("unix");
+
+static struct rs_file_stream *stream_new(struct rs_loop *l, const resha_stream_ops *ops)
 {
-        struct rs_tcp *t = resha_calloc(1, sizeof *t);
+        struct rs_file_stream *t = resha_calloc(1, sizeof *t);
 
         if (!t)
                 return NULL;
-        t->stream.ops = &tcp_ops;
+        t->stream.ops = ops;
         t->stream.impl = t;
         t->stream.loop = l;
         return t;
 }
 
-static int connect_file(struct rs_loop *l, struct rs_tcp *t, const resha_addr *addr)
+struct rs_file_stream *rs_socket_stream_new(struct rs_loop *l, int family)
+{
+        return stream_new(l, family == AF_UNIX ? &unix_ops : &tcp_ops);
+}
+
+static int connect_file(struct rs_loop *l, struct rs_file_stream *t, const resha_addr *addr)
 {
         struct rs_op op = { .kind = RS_OP_CONNECT, .addr = addr };
         int rc = l->backend->ops->socket(l->backend, rs_addr_view(addr)->sockaddr.ss_family, SOCK_STREAM, &t->file);
@@ -133,7 +136,7 @@ int resha_tcp_connect_addr(const resha_addr *addr, resha_stream **ret_stream)
 
         if (rc < 0)
                 return rc;
-        struct rs_tcp *t = rs_tcp_new(l);
+        struct rs_file_stream *t = rs_socket_stream_new(l, resha_addr_family(addr));
         if (!t)
                 return -ENOMEM;
         rc = connect_file(l, t, addr);
