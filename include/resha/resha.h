@@ -10,6 +10,7 @@
 #include <resha/base.h>
 #include <resha/combine.h>
 #include <resha/condition.h>
+#include <resha/embed.h>
 #include <resha/error.h>
 #include <resha/event.h>
 #include <resha/fd.h>
@@ -17,6 +18,7 @@
 #include <resha/limiter.h>
 #include <resha/listener.h>
 #include <resha/local.h>
+#include <resha/loop.h>
 #include <resha/mutex.h>
 #include <resha/pool.h>
 #include <resha/portal.h>

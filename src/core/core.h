@@ -255,6 +255,7 @@ struct rs_loop {
         size_t locals;              /* values of task-locals that are held */
         const struct rs_task *told; /* whose task-locals count while the report sink is called; NULL: it is not */
         size_t jobs;                /* thread jobs and look-ups under way: something outside can wake us */
+        bool held;                  /* among them, by references of the program */
         size_t open;                /* streams and listeners that nobody has closed */
         uint64_t last_mark;
         size_t bound;                   /* tasks that wait by rs_wait_for() for others than children */
@@ -517,7 +518,8 @@ void rs_report_slow_step(struct rs_loop *l);
 void rs_report_deadlock(struct rs_loop *l);
 void rs_report_stuck(struct rs_loop *l);
 void rs_loop_start_grace(struct rs_loop *l);
-enum rs_handle_state { RS_HANDLE_NEW, RS_HANDLE_RUNNING, RS_HANDLE_ENDED }; /* resha_task._state */
+void rs_loop_cancel(struct rs_loop *l, enum rs_cause cause, const char *site); /* main, and it must end within it */
+enum rs_handle_state { RS_HANDLE_NEW, RS_HANDLE_RUNNING, RS_HANDLE_ENDED };    /* resha_task._state */
 void rs_task_watch(struct rs_loop *l, struct rs_task *t);
 void rs_watch_ended(struct rs_loop *l, const resha_task *h);
 void rs_watch_spawned(struct rs_loop *l, const resha_task *h);

@@ -3,20 +3,29 @@
  *
  * A loop that runs looks at its inbox at each visit; only one that sleeps must be woken, once. `sleeping` says so,
  * under the same lock as the list, so that no wake-up is lost between the last look and the sleep. Senders may outlive
- * the loop: the inbox is counted, and closed when the loop ends. */
+ * the loop: the inbox is counted, and closed when the loop ends.
+ *
+ * What needs no memory and no order (a signal came, cancel, the last reference was given back) is a flag, and `woken`
+ * says that there is one. Flags are set without the lock, so in signal handlers too; the end of the loop waits for the
+ * few instructions of those who are about to wake it (`callers`). */
 
 #include "base/alloc.h"
 #include "core/core.h"
+#include "sys/sys.h"
 #include "sys/thread.h"
 
 struct rs_inbox {
         struct rs_lock lock;
         struct rs_post *first, **last;
-        struct rs_backend *backend; /* NULL: the loop has ended */
+        struct rs_backend *backend; /* NULL: the loop has ended; written with the lock, and then `callers` looked at */
         unsigned refs;
-        size_t late; /* posts after the end of the loop */
+        unsigned holders; /* references that belong to the program */
+        unsigned callers; /* about to wake the loop, without the lock */
+        unsigned forks;   /* rs_forks, of the process that made it */
+        size_t late;      /* posts after the end of the loop */
         bool sleeping;
-        volatile int woken; /* by a signal handler */
+        volatile int woken;    /* a flag was set */
+        const char *cancelled; /* of which call that was; NULL: nobody asks for it */
 };
 
 struct rs_inbox *rs_inbox_new(struct rs_backend *b)
@@ -29,6 +38,7 @@ struct rs_inbox *rs_inbox_new(struct rs_backend *b)
         i->last = &i->first;
         i->backend = b;
         i->refs = 1;
+        i->forks = rs_forks;
         return i;
 }
 
@@ -45,23 +55,98 @@ void rs_inbox_unref(struct rs_inbox *i)
         resha_free(i);
 }
 
+/* With the lock. */
+static bool append(struct rs_inbox *i, struct rs_post *p)
+{
+        if (!i->backend)
+                return false;
+        p->next = NULL;
+        __atomic_store_n(i->last, p, __ATOMIC_RELAXED); /* drain looks without the lock */
+        i->last = &p->next;
+        if (i->sleeping)
+                i->backend->ops->wake(i->backend);
+        i->sleeping = false;
+        return true;
+}
+
+bool rs_inbox_try_post(struct rs_inbox *i, struct rs_post *p)
+{
+        rs_lock(&i->lock);
+        bool open = append(i, p);
+        rs_unlock(&i->lock);
+        return open;
+}
+
 void rs_inbox_post(struct rs_inbox *i, struct rs_post *p)
 {
-        p->next = NULL;
         rs_lock(&i->lock);
-        bool open = i->backend != NULL;
-        if (open) {
-                __atomic_store_n(i->last, p, __ATOMIC_RELAXED); /* drain looks without the lock */
-                i->last = &p->next;
-                if (i->sleeping)
-                        i->backend->ops->wake(i->backend);
-                i->sleeping = false;
-        }
+        bool open = append(i, p);
         i->late += !open && !p->quiet;
         rs_unlock(&i->lock);
         if (!open && p->lost)
                 p->lost(p);
 }
+
+/* ---- flags ---- */
+
+/* Also while the loop ends, or after. */
+static void wake_if_open(struct rs_inbox *i)
+{
+        __atomic_add_fetch(&i->callers, 1, __ATOMIC_SEQ_CST);
+        struct rs_backend *b = __atomic_load_n(&i->backend, __ATOMIC_SEQ_CST);
+        if (b) {
+                __atomic_store_n(&i->woken, 1, __ATOMIC_SEQ_CST);
+                b->ops->wake(b);
+        }
+        __atomic_sub_fetch(&i->callers, 1, __ATOMIC_SEQ_CST);
+}
+
+void rs_inbox_cancel(struct rs_inbox *i, const char *site)
+{
+        const char *none = NULL;
+
+        if (__atomic_compare_exchange_n(&i->cancelled, &none, site, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+                wake_if_open(i);
+}
+
+struct rs_inbox *rs_inbox_hold(struct rs_loop *l)
+{
+        if (!l->held)
+                l->jobs++;
+        l->held = true;
+        __atomic_add_fetch(&l->inbox->holders, 1, __ATOMIC_RELAXED);
+        return rs_inbox_ref(l->inbox);
+}
+
+void rs_inbox_release(struct rs_inbox *i)
+{
+        if (__atomic_sub_fetch(&i->holders, 1, __ATOMIC_SEQ_CST) == 0)
+                wake_if_open(i);
+        rs_inbox_unref(i);
+}
+
+bool rs_inbox_of_parent(const struct rs_inbox *i)
+{
+        return i->forks != rs_forks;
+}
+
+/* On the loop: what flags there are. */
+static void take_flags(struct rs_loop *l)
+{
+        struct rs_inbox *i = l->inbox;
+
+        if (l->on_wake)
+                l->on_wake(l);
+        const char *site = __atomic_exchange_n(&i->cancelled, NULL, __ATOMIC_SEQ_CST);
+        if (site)
+                rs_loop_cancel(l, RS_CAUSE_THREAD, site);
+        if (l->held && !__atomic_load_n(&i->holders, __ATOMIC_SEQ_CST)) {
+                l->held = false;
+                l->jobs--;
+        }
+}
+
+/* ---- the loop ---- */
 
 void rs_inbox_wake(struct rs_inbox *i)
 {
@@ -92,8 +177,10 @@ static struct rs_post *take_all(struct rs_inbox *i, bool close)
         __atomic_store_n(&i->first, NULL, __ATOMIC_RELAXED);
         i->last = &i->first;
         if (close)
-                i->backend = NULL;
+                __atomic_store_n(&i->backend, NULL, __ATOMIC_SEQ_CST);
         rs_unlock(&i->lock);
+        while (close && __atomic_load_n(&i->callers, __ATOMIC_SEQ_CST))
+                rs_sys_yield();
         return first;
 }
 
@@ -102,8 +189,8 @@ bool rs_inbox_drain(struct rs_loop *l)
         struct rs_inbox *i = l->inbox;
 
         if (RS_UNLIKELY(__atomic_load_n(&i->woken, __ATOMIC_RELAXED)) &&
-            __atomic_exchange_n(&i->woken, 0, __ATOMIC_SEQ_CST) && l->on_wake)
-                l->on_wake(l);
+            __atomic_exchange_n(&i->woken, 0, __ATOMIC_SEQ_CST))
+                take_flags(l);
         if (RS_LIKELY(!__atomic_load_n(&i->first, __ATOMIC_RELAXED)))
                 return false;
         for (struct rs_post *p = take_all(i, false), *next; p; p = next) {

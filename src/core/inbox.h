@@ -23,8 +23,19 @@ struct rs_post {
 struct rs_inbox *rs_inbox_ref(struct rs_inbox *i);
 void rs_inbox_unref(struct rs_inbox *i);
 void rs_inbox_post(struct rs_inbox *i, struct rs_post *p);
+/* The same, but one that comes after the end is the caller's as before. False: it came after the end. */
+bool rs_inbox_try_post(struct rs_inbox *i, struct rs_post *p);
 /* Async-signal-safe, while the loop lives: wakes it, and it calls l->on_wake. */
 void rs_inbox_wake(struct rs_inbox *i);
+
+/* References of the program (loop.h): while there is one, something outside can wake the loop. hold: on the loop's
+ * thread; release: on any. */
+struct rs_inbox *rs_inbox_hold(struct rs_loop *l);
+void rs_inbox_release(struct rs_inbox *i);
+/* Async-signal-safe, at any time: the main task is cancelled. `site` is static. */
+void rs_inbox_cancel(struct rs_inbox *i, const char *site);
+/* Whether the loop is one of the parent process; then only that may be asked of it. */
+bool rs_inbox_of_parent(const struct rs_inbox *i);
 
 /* ---- the loop's own ---- */
 

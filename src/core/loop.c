@@ -58,6 +58,13 @@ void rs_loop_start_grace(struct rs_loop *l)
         rs_timer_set(l, &l->grace, rs_time_add(rs_now(l), l->opts.grace.ns));
 }
 
+void rs_loop_cancel(struct rs_loop *l, enum rs_cause cause, const char *site)
+{
+        rs_loop_start_grace(l);
+        if (!l->finished)
+                rs_task_cancel(l, l->main_task, cause, site);
+}
+
 /* Nobody is ready, no timer runs, nothing is under way outside: without help nobody will ever run again. The main task
  * is cancelled; should that not help either, or not within the grace, what is left is abandoned. */
 static void deadlock(struct rs_loop *l)
@@ -68,8 +75,7 @@ static void deadlock(struct rs_loop *l)
         }
         l->deadlocked = true;
         rs_report_deadlock(l);
-        rs_loop_start_grace(l);
-        rs_task_cancel(l, l->main_task, RS_CAUSE_DEADLOCK, NULL);
+        rs_loop_cancel(l, RS_CAUSE_DEADLOCK, NULL);
 }
 
 /* `waits` is known where it is called: the loop that has the thread to itself does not pay for the other. */
@@ -96,8 +102,7 @@ static inline __attribute__((always_inline)) void wait_for_world(struct rs_loop 
         } else if (rc < 0) {
                 rs_report(l, RESHA_REPORT_FALLBACK, rc, NULL, "the %s backend failed: %s", l->backend->ops->name,
                           resha_strerror(rc));
-                rs_loop_start_grace(l);
-                rs_task_cancel(l, l->main_task, RS_CAUSE_BACKEND, NULL);
+                rs_loop_cancel(l, RS_CAUSE_BACKEND, NULL);
         }
         take_completions(l);
 }
@@ -246,7 +251,10 @@ bool rs_loop_step(struct rs_loop *l, int64_t until, int64_t *ret_due)
                 if (l->finished || l->abandoned)
                         return false;
         } while (l->ready_first && rs_sys_now() < until);
-        *ret_due = next_due(l);
+        if (!l->simulated && l->backend->ops->descriptor(l->backend) < 0)
+                *ret_due = INT64_MIN; /* the next visit meets the fault, and says so */
+        else
+                *ret_due = next_due(l);
         if (!rs_inbox_sleep(l->inbox))
                 *ret_due = INT64_MIN;
         return true;

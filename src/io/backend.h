@@ -125,6 +125,11 @@ struct rs_backend_ops {
         int (*wait)(struct rs_backend *b, int64_t deadline);
         void (*wake)(struct rs_backend *b);
 
+        /* For a loop inside of another one, called before the thread goes back to that: everything submitted is with
+         * the kernel when it returns. A descriptor, always the same, that polls readable while wait() would find
+         * something, a wake() included; or negative errno. NULL in the simulation: see `stepped`. */
+        int (*descriptor)(struct rs_backend *b);
+
         /* Descriptors: 0 or negative; outputs on success only. All are close-on-exec, none makes a task wait. */
         int (*socket)(struct rs_backend *b, int family, int type, struct rs_file **ret_file); /* TCP: without Nagle */
         int (*bind)(struct rs_file *f, const resha_addr *addr, unsigned flags);
@@ -148,6 +153,7 @@ struct rs_backend {
         struct rs_list done; /* of rs_op.link: finished, not yet drained */
         size_t pending;      /* operations in flight; core ends a run in which nothing can happen any more */
         size_t outside;      /* set by core before wait(): jobs, look-ups, signal waits: what may yet call wake() */
+        bool stepped;        /* simulation: a wait() that has only the outside left gives it a moment, and returns */
 };
 
 /* 0 or negative errno. */

@@ -135,11 +135,18 @@ static void ep_destroy(struct rs_backend *b)
         resha_free(e);
 }
 
+/* Nothing is held back here. */
+static int ep_descriptor(struct rs_backend *b)
+{
+        return ep_of(b)->epfd;
+}
+
 static const struct rs_backend_ops ep_ops = {
         .name = "epoll",
         .submit = ep_submit,
         .cancel = ep_cancel,
         .wait = ep_wait,
+        .descriptor = ep_descriptor,
         .destroy = ep_destroy,
         KN_FILE_OPS,
 };

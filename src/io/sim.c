@@ -252,6 +252,8 @@ static int sim_wait(struct rs_backend *b, int64_t deadline)
                 if (next == INT64_MAX || (foreign && !given)) {
                         int64_t ms = (next - s->now + NS_PER_MS - 1) / NS_PER_MS;
                         let_outside_run(s, ms < REAL_SLICE_MS ? (int)ms : REAL_SLICE_MS);
+                        if (b->stepped && next == INT64_MAX)
+                                deadline = s->now; /* one more look */
                         given = true;
                         continue;
                 }

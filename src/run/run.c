@@ -92,9 +92,7 @@ static void interrupted(struct rs_loop *l)
 {
         if (l->opts.ret_interrupted)
                 *l->opts.ret_interrupted = true;
-        rs_loop_start_grace(l);
-        if (!l->finished)
-                rs_task_cancel(l, l->main_task, RS_CAUSE_INTERRUPT, NULL);
+        rs_loop_cancel(l, RS_CAUSE_INTERRUPT, NULL);
 }
 
 static struct rs_ring *ring_new(void)

@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -98,6 +99,23 @@ void rs_sys_eventfd_clear(int fd)
 
         while (read(fd, &count, sizeof count) < 0 && errno == EINTR)
                 ;
+}
+
+int rs_sys_timerfd(void)
+{
+        return (int)CALL(RS_SYS_TIMERFD, timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+}
+
+void rs_sys_timerfd_set(int fd, int64_t at)
+{
+        struct itimerspec t = { 0 };
+
+        if (at <= 0)
+                t.it_value.tv_nsec = 1; /* 0 would be never */
+        else if (at < INT64_MAX)
+                t.it_value = (struct timespec){ .tv_sec = (time_t)(at / 1000000000), .tv_nsec = at % 1000000000 };
+        if (timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL) < 0)
+                abort();
 }
 
 int rs_sys_random(uint64_t *ret_value)

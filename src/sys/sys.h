@@ -23,6 +23,7 @@ enum rs_syscall {
         RS_SYS_EPOLL_CTL,
         RS_SYS_EPOLL_WAIT,
         RS_SYS_EVENTFD,
+        RS_SYS_TIMERFD,
         RS_SYS_READ,
         RS_SYS_WRITE,
         RS_SYS_CLOSE, /* asked, but a close always happens */
@@ -72,6 +73,12 @@ int rs_sys_epoll_wait(int epfd, struct epoll_event *events, int max, int64_t tim
 int rs_sys_eventfd(void);
 void rs_sys_eventfd_set(int fd); /* async-signal-safe; errno is as before */
 void rs_sys_eventfd_clear(int fd);
+
+/* A timerfd; it is readable once `at` has come (CLOCK_MONOTONIC; in the past: at once; INT64_MAX: never), until it is
+ * set again. Setting one cannot fail either. */
+int rs_sys_timerfd(void);
+void rs_sys_timerfd_set(int fd, int64_t at);
+
 ssize_t rs_sys_write(int fd, const void *buf, size_t size); /* async-signal-safe; errno is as before */
 void rs_sys_close(int fd);
 

@@ -25,6 +25,7 @@ static int code_of(enum rs_syscall call)
         switch (call) {
         case RS_SYS_EPOLL_CREATE:
         case RS_SYS_EVENTFD:
+        case RS_SYS_TIMERFD:
         case RS_SYS_SOCKETPAIR:
         case RS_SYS_PIPE:
         case RS_SYS_OPEN:
