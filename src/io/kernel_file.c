@@ -277,19 +277,22 @@ static int family_of(const struct rs_file *f)
         return rs_sys_getsockopt(f->fd, SOL_SOCKET, SO_DOMAIN, &family) < 0 ? AF_UNSPEC : family;
 }
 
+/* The time first: one that is refused changes nothing. */
 static int keepalive(struct rs_file *f, int *value, bool set)
 {
-        int on = set ? *value != 0 : 0;
-        int rc = set ? rs_sys_setsockopt(f->fd, SOL_SOCKET, SO_KEEPALIVE, on)
-                     : rs_sys_getsockopt(f->fd, SOL_SOCKET, SO_KEEPALIVE, &on);
+        int on = 0;
+        int rc = set && *value ? rs_sys_setsockopt(f->fd, IPPROTO_TCP, TCP_KEEPIDLE, *value) : 0;
 
+        if (rc < 0)
+                return rc;
+        if (set)
+                return rs_sys_setsockopt(f->fd, SOL_SOCKET, SO_KEEPALIVE, *value != 0);
+        rc = rs_sys_getsockopt(f->fd, SOL_SOCKET, SO_KEEPALIVE, &on);
         if (rc < 0 || !on) {
-                if (!set)
-                        *value = 0;
+                *value = 0;
                 return rc;
         }
-        return set ? rs_sys_setsockopt(f->fd, IPPROTO_TCP, TCP_KEEPIDLE, *value)
-                   : rs_sys_getsockopt(f->fd, IPPROTO_TCP, TCP_KEEPIDLE, value);
+        return rs_sys_getsockopt(f->fd, IPPROTO_TCP, TCP_KEEPIDLE, value);
 }
 
 /* Where the kernel keeps it; false: nowhere. */

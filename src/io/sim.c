@@ -23,7 +23,7 @@
 
 #include <resha/alloc.h>
 
-#include "io/sim_world.h"
+#include "io/sim_file.h"
 #include "sys/ready.h"
 
 enum {
@@ -34,11 +34,6 @@ enum {
 };
 
 static const int64_t SIM_START = INT64_C(1000) * 1000 * NS_PER_MS; /* 1000 s: not 0, which reads like "never set" */
-
-static struct sim *sim_of(struct rs_backend *b)
-{
-        return (struct sim *)(void *)b;
-}
 
 /* ---- luck: Blackman and Vigna's xoshiro256**, filled by splitmix64, as they recommend ---- */
 
@@ -103,7 +98,7 @@ bool sim_nth(struct sim *s)
 
 struct rs_sim_plan *rs_sim_plan(struct rs_backend *b)
 {
-        return b->ops->simulated ? &sim_of(b)->plan : NULL;
+        return b->ops->simulated ? &sim_world(b)->plan : NULL;
 }
 
 const char *rs_fault_name(enum rs_fault_kind kind)
@@ -128,6 +123,8 @@ static int nth_code(enum rs_op_kind kind)
         case RS_OP_ACCEPT: return -ENFILE;
         case RS_OP_CONNECT: return -ENETUNREACH;
         case RS_OP_POLL: return -ENOMEM;
+        case RS_OP_RECEIVE:
+        case RS_OP_SEND: return -ENOMEM;
         default: return -EIO;
         }
 }
@@ -145,7 +142,7 @@ static int poll_now(int fd, short events)
 
 static bool sim_submit(struct rs_backend *b, struct rs_op *op)
 {
-        struct sim *s = sim_of(b);
+        struct sim *s = sim_world(b);
         int rc;
 
         assert(op->state != RS_OP_PENDING);
@@ -170,7 +167,7 @@ static bool sim_submit(struct rs_backend *b, struct rs_op *op)
 /* Nothing in here is owned by a kernel: it always lets go at once. */
 static bool sim_cancel(struct rs_backend *b, struct rs_op *op)
 {
-        struct sim *s = sim_of(b);
+        struct sim *s = sim_world(b);
 
         assert(op->state == RS_OP_PENDING);
         if (op->kind == RS_OP_POLL)
@@ -185,7 +182,25 @@ static bool sim_cancel(struct rs_backend *b, struct rs_op *op)
 
 /* ---- waiting ---- */
 
-/* Asks for all pending POLLs, in chunks, giving the first chunk up to timeout_ms. */
+static struct pollfd asked_for(const struct rs_op *op)
+{
+        if (op->kind == RS_OP_POLL)
+                return (struct pollfd){ .fd = op->fd, .events = op->events };
+        return (struct pollfd){ .fd = op->file->fd, .events = kn_direction(op) == KN_READING ? POLLIN : POLLOUT };
+}
+
+/* What poll(2) said of the operation's descriptor; rc: of the whole call. */
+static void answered(struct sim *s, struct rs_op *op, int rc, short events)
+{
+        if (op->kind == RS_OP_POLL)
+                op->result = rc < 0 ? rc : events & POLLNVAL ? -EBADF : events;
+        else if (!sim_outside_try(op))
+                return;
+        rs_list_remove(&s->polls, &op->link);
+        rs_backend_done(&s->base, op, op->result);
+}
+
+/* Asks for all real descriptors that are waited for, in chunks, giving the first chunk up to timeout_ms. */
 static void poll_foreign(struct sim *s, int timeout_ms)
 {
         struct rs_node *n = s->polls.first;
@@ -196,18 +211,12 @@ static void poll_foreign(struct sim *s, int timeout_ms)
                 size_t count = 0;
                 for (; n && count < POLL_CHUNK; n = n->next, count++) {
                         ops[count] = RS_CONTAINER(n, struct rs_op, link);
-                        fds[count] = (struct pollfd){ .fd = ops[count]->fd, .events = ops[count]->events };
+                        fds[count] = asked_for(ops[count]);
                 }
                 int rc = rs_ready_wait(fds, count, n && timeout_ms > 1 ? 1 : timeout_ms);
-                for (size_t i = 0; rc != 0 && i < count; i++) {
-                        if (rc > 0 && !fds[i].revents)
-                                continue;
-                        rs_list_remove(&s->polls, &ops[i]->link);
-                        rs_backend_done(&s->base, ops[i],
-                                        rc < 0                      ? rc
-                                        : fds[i].revents & POLLNVAL ? -EBADF
-                                                                    : fds[i].revents);
-                }
+                for (size_t i = 0; rc != 0 && i < count; i++)
+                        if (rc < 0 || fds[i].revents)
+                                answered(s, ops[i], rc, fds[i].revents);
                 timeout_ms = 0;
         }
 }
@@ -233,7 +242,7 @@ static void fire_due(struct sim *s)
 
 static int sim_wait(struct rs_backend *b, int64_t deadline)
 {
-        struct sim *s = sim_of(b);
+        struct sim *s = sim_world(b);
         bool given = false; /* the outside has had its time since the clock last moved */
 
         for (;;) {
@@ -264,57 +273,27 @@ static int sim_wait(struct rs_backend *b, int64_t deadline)
 
 static void sim_wake(struct rs_backend *b)
 {
-        atomic_store_explicit(&sim_of(b)->woken, true, memory_order_release);
+        atomic_store_explicit(&sim_world(b)->woken, true, memory_order_release);
 }
 
 static int64_t sim_now(struct rs_backend *b)
 {
-        return sim_of(b)->now;
+        return sim_world(b)->now;
 }
 
 static uint64_t sim_random(struct rs_backend *b)
 {
-        return xoshiro(sim_of(b)->handed);
+        return xoshiro(sim_world(b)->handed);
 }
 
 /* ---- the world itself ---- */
 
 static void sim_destroy(struct rs_backend *b)
 {
-        struct sim *s = sim_of(b);
+        struct sim *s = sim_world(b);
 
         sim_net_done(s);
         resha_free(s);
-}
-
-static int sim_no_pair(struct rs_backend *b, int type, struct rs_file *ret_pair[2])
-{
-        (void)b, (void)type, (void)ret_pair;
-        return -EOPNOTSUPP;
-}
-
-static int sim_no_pipe(struct rs_backend *b, struct rs_file *ret_ends[2])
-{
-        (void)b, (void)ret_ends;
-        return -EOPNOTSUPP;
-}
-
-static int sim_no_adopt(struct rs_backend *b, int fd, bool borrowed, struct rs_file **ret_file)
-{
-        (void)b, (void)fd, (void)borrowed, (void)ret_file;
-        return -EOPNOTSUPP;
-}
-
-static int sim_no_release(struct rs_file *f)
-{
-        (void)f;
-        return -EOPNOTSUPP;
-}
-
-static int sim_no_option(struct rs_file *f, enum rs_option which, int *value, bool set)
-{
-        (void)f, (void)which, (void)value, (void)set;
-        return -EOPNOTSUPP;
 }
 
 static const struct rs_backend_ops sim_ops = {
@@ -329,11 +308,11 @@ static const struct rs_backend_ops sim_ops = {
         .socket = sim_socket,
         .bind = sim_bind,
         .listen = sim_listen,
-        .pair = sim_no_pair,
-        .pipe = sim_no_pipe,
-        .adopt = sim_no_adopt,
-        .release = sim_no_release,
-        .option = sim_no_option,
+        .pair = sim_pair,
+        .pipe = sim_pipe,
+        .adopt = sim_adopt,
+        .release = sim_release,
+        .option = sim_option,
         .file_addr = sim_file_addr,
         .file_shutdown = sim_file_shutdown,
         .file_close = sim_file_close,

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include <resha/addr.h>
+
 struct rs_backend;
 
 enum rs_fault_kind {
@@ -36,6 +38,10 @@ struct rs_sim_plan {
  * zero for seed 0; with latency, stalls, short reads and writes and small buffers for others: what every correct
  * program must bear. */
 struct rs_sim_plan *rs_sim_plan(struct rs_backend *b);
+
+/* From now on nobody answers at this address, of a simulated world: a connect waits until it gives up, 127 s later, and
+ * datagrams are lost. Port 0: at no port of the host. 0 or -ENOMEM. */
+int rs_sim_silent(struct rs_backend *b, const resha_addr *addr);
 
 /* Short name of a kind, for reports of tests; static. */
 const char *rs_fault_name(enum rs_fault_kind kind);

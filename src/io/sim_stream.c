@@ -1,22 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes between the two ends of a simulated connection.
+/* Bytes between the two ends of a simulated connection, or of a pipe.
  *
  * Bytes    lie in a ring at the receiving end. `count` of them are there, the first `visible` have arrived and can be
  *          read; the rest is on its way, until the arrival timer. The order of bytes is never changed. The sender waits
  *          while the ring is full. After the bytes comes the end (fin), sent by shutdown and by close.
- * Resets   closing an end with unread bytes resets the other one; so does writing to an end that is closed: the first
- *          such write is accepted, as the writer cannot know yet. A reset is reported once, by the first read or write
- *          that meets it (bytes that had arrived are read before); after that reads give 0 and writes -EPIPE. After a
- *          seen end it is -EPIPE, and reads go on giving 0. */
+ * Resets   of TCP: closing an end with unread bytes resets the other one; so does writing to an end that is closed: the
+ *          first such write is accepted, as the writer cannot know yet. A reset is reported once, by the first read or
+ *          write that meets it (bytes that had arrived are read before); after that reads give 0 and writes -EPIPE.
+ *          After a seen end it is -EPIPE, and reads go on giving 0.
+ * Unix     sockets know at once that the other end is closed: writes give -EPIPE, and what it had sent can still be
+ *          read. If it was closed with unread bytes, the first read behind those gives -ECONNRESET, and then 0.
+ * Pipes    are the same, one way, without resets. A write of at most PIPE_BUF bytes is never split, not by luck either:
+ *          it waits for so much room. */
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include <resha/alloc.h>
 
 #include "io/sim_file.h"
+#include "sys/sys.h"
 
 enum { BUFFER_SIZE = 64 * 1024, SMALL_BUFFER_MAX = 4096 };
+
+/* What the machine itself connects, without a network: the other end is known. */
+static bool is_local(const struct sim_file *f)
+{
+        return f->family == AF_UNIX || sim_is_pipe(f);
+}
 
 /* ---- what moves between two ends ---- */
 
@@ -64,7 +77,7 @@ static void end_reset(struct sim_file *f)
         sim_never(sim_of(f), &f->arrival);
         f->count = f->visible;
         f->dead = true;
-        f->error = f->fin_seen ? -EPIPE : -ECONNRESET;
+        f->error = !f->fin_seen ? -ECONNRESET : f->family == AF_UNIX ? 0 : -EPIPE;
         sim_poke(f, &f->in);
         sim_poke(f, &f->out);
 }
@@ -105,6 +118,11 @@ static int break_connection(struct sim_file *f)
         return -ECONNRESET;
 }
 
+static bool breaks(struct sim_file *f)
+{
+        return f->peer && !sim_is_pipe(f) && sim_fires(sim_of(f), RS_FAULT_RESET);
+}
+
 /* ---- reading and writing ---- */
 
 static int take_error(struct sim_file *f)
@@ -127,20 +145,33 @@ static size_t copy_out(struct sim_file *f, char *to, size_t n)
         return n;
 }
 
-static size_t copy_in(struct sim_file *f, const char *from, size_t n)
+/* Where the next byte goes, and how many are in one piece there, of n. */
+static char *tail_of(struct sim_file *f, size_t *n)
 {
         size_t tail = (f->head + f->count) % f->capacity;
-        size_t first = f->capacity - tail < n ? f->capacity - tail : n;
 
-        memcpy(f->ring + tail, from, first);
-        memcpy(f->ring, from + first, n - first);
-        f->count += n;
-        return n;
+        if (*n > f->capacity - tail)
+                *n = f->capacity - tail;
+        return f->ring + tail;
 }
 
-static size_t shortened(struct sim *s, enum rs_fault_kind kind, size_t n)
+static void copy_in(struct sim_file *f, const char *from, size_t n)
 {
-        return n > 1 && sim_fires(s, kind) ? 1 + (size_t)sim_roll(s, n - 1) : n;
+        while (n > 0) {
+                size_t piece = n;
+                char *to = tail_of(f, &piece);
+                memcpy(to, from, piece);
+                f->count += piece;
+                from += piece;
+                n -= piece;
+        }
+}
+
+static int read_at_end(struct sim_file *f)
+{
+        if (f->family == AF_UNIX || !f->fin_seen)
+                return take_error(f); /* 0 if there is none */
+        return 0;
 }
 
 bool sim_stream_read(struct sim_file *f, struct rs_op *op)
@@ -148,56 +179,150 @@ bool sim_stream_read(struct sim_file *f, struct rs_op *op)
         struct sim *s = sim_of(f);
 
         if (f->state != STREAM)
-                op->result = -ENOTCONN;
+                op->result = f->family == AF_UNIX ? -EINVAL : -ENOTCONN;
+        else if (f->reads_not)
+                op->result = -EBADF;
         else if (op->size == 0)
                 op->result = 0;
-        else if (f->peer && sim_fires(s, RS_FAULT_RESET))
+        else if (breaks(f))
                 op->result = break_connection(f);
         else if (f->visible > 0) {
-                size_t n = shortened(s, RS_FAULT_SHORT_READ, op->size < f->visible ? op->size : f->visible);
+                size_t n = sim_shortened(s, RS_FAULT_SHORT_READ, op->size < f->visible ? op->size : f->visible);
                 op->result = (ssize_t)copy_out(f, op->buf, n);
                 if (f->peer)
                         sim_poke(f->peer, &f->peer->out);
-        } else if (f->fin_seen)
-                op->result = 0;
-        else if (f->dead)
-                op->result = take_error(f);
+        } else if (f->fin_seen || f->dead)
+                op->result = read_at_end(f);
         else
                 return false;
         return true;
 }
 
-bool sim_stream_write(struct sim_file *f, struct rs_op *op)
-{
-        struct sim *s = sim_of(f);
+/* ---- writing ---- */
 
-        if (f->state != STREAM || f->write_shut)
-                op->result = -EPIPE;
-        else if (f->dead)
-                op->result = f->error ? take_error(f) : -EPIPE;
-        else if (op->size == 0)
-                op->result = 0;
-        else if (!f->peer) {
-                op->result = (ssize_t)op->size; /* sent, but nobody is there to get it */
-                send_reset(f);
-        } else if (sim_fires(s, RS_FAULT_RESET))
-                op->result = break_connection(f);
-        else {
-                size_t room = f->peer->capacity - f->peer->count;
-                if (room == 0)
-                        return false;
-                size_t n = shortened(s, RS_FAULT_SHORT_WRITE, op->size < room ? op->size : room);
-                op->result = (ssize_t)copy_in(f->peer, op->buf, n);
+/* 0, or why nothing more can be written. */
+static int unwritable(struct sim_file *f)
+{
+        if (f->state != STREAM)
+                return f->family == AF_UNIX ? -ENOTCONN : -EPIPE;
+        if (f->writes_not)
+                return -EBADF;
+        if (f->write_shut)
+                return -EPIPE;
+        if (f->dead)
+                return f->error && f->family != AF_UNIX ? take_error(f) : -EPIPE;
+        if (!f->peer && is_local(f))
+                return -EPIPE;
+        if (!breaks(f))
+                return 0;
+        int rc = break_connection(f);
+        return f->family == AF_UNIX ? -EPIPE : rc;
+}
+
+/* How many of `want` bytes go now, at least 1 if any are wanted; -EAGAIN: later; another negative code. Of `atomic`
+ * ones of a pipe all go, if they are few. Where there is no peer, the connection's first write after its end, all seem
+ * to go. */
+static ssize_t writable(struct sim_file *f, size_t want, bool atomic)
+{
+        int rc = unwritable(f);
+
+        if (rc < 0 || want == 0)
+                return rc;
+        if (!f->peer)
+                return (ssize_t)want;
+        size_t room = f->peer->capacity - f->peer->count;
+        bool whole = atomic && want <= PIPE_BUF && sim_is_pipe(f);
+        if (room == 0 || (whole && room < want))
+                return -EAGAIN;
+        if (whole)
+                return (ssize_t)want;
+        return (ssize_t)sim_shortened(sim_of(f), RS_FAULT_SHORT_WRITE, want < room ? want : room);
+}
+
+/* n bytes were written, or the error. */
+static bool written(struct sim_file *f, struct rs_op *op, ssize_t n)
+{
+        if (n > 0 && f->peer)
                 deliver(f->peer);
-        }
+        else if (n > 0)
+                send_reset(f);
+        op->result = n;
         return true;
 }
+
+bool sim_stream_write(struct sim_file *f, struct rs_op *op)
+{
+        ssize_t n = writable(f, op->size, true);
+
+        if (n == -EAGAIN)
+                return false;
+        if (n > 0 && f->peer)
+                copy_in(f->peer, op->buf, (size_t)n);
+        return written(f, op, n);
+}
+
+bool sim_stream_write_vec(struct sim_file *f, struct rs_op *op)
+{
+        const struct iovec *parts = op->buf;
+        size_t total = 0;
+
+        for (size_t i = 0; i < op->size; i++)
+                total += parts[i].iov_len;
+        ssize_t n = writable(f, total, true);
+        if (n == -EAGAIN)
+                return false;
+        size_t left = n > 0 && f->peer ? (size_t)n : 0;
+        for (size_t i = 0; left > 0; i++) {
+                size_t piece = parts[i].iov_len < left ? parts[i].iov_len : left;
+                copy_in(f->peer, parts[i].iov_base, piece);
+                left -= piece;
+        }
+        return written(f, op, n);
+}
+
+/* Up to n bytes of a real file, right into the ring. */
+static ssize_t file_in(struct sim_file *to, const struct rs_op *op, size_t n)
+{
+        size_t done = 0;
+
+        while (done < n) {
+                size_t piece = n - done;
+                char *at = tail_of(to, &piece);
+                ssize_t got = rs_sys_pread(op->fd, at, piece, op->offset + (int64_t)done);
+                if (got <= 0)
+                        return done > 0 ? (ssize_t)done : got == -EISDIR ? -EINVAL : got;
+                to->count += (size_t)got;
+                done += (size_t)got;
+        }
+        return (ssize_t)done;
+}
+
+/* What nobody gets is read all the same, to know how much it is. */
+static ssize_t file_nowhere(const struct rs_op *op)
+{
+        char buf[1024];
+
+        return rs_sys_pread(op->fd, buf, op->size < sizeof buf ? op->size : sizeof buf, op->offset);
+}
+
+bool sim_stream_send_file(struct sim_file *f, struct rs_op *op)
+{
+        ssize_t n = writable(f, op->size < SSIZE_MAX ? op->size : SSIZE_MAX, false);
+
+        if (n == -EAGAIN)
+                return false;
+        if (n > 0)
+                n = f->peer ? file_in(f->peer, op, (size_t)n) : file_nowhere(op);
+        return written(f, op, n);
+}
+
+/* ---- beginning and end ---- */
 
 int sim_stream_init(struct sim_file *f)
 {
         f->capacity = BUFFER_SIZE;
         if (sim_fires(sim_of(f), RS_FAULT_SMALL_BUFFER))
-                f->capacity = 1 + (size_t)sim_roll(sim_of(f), SMALL_BUFFER_MAX);
+                f->capacity = sim_is_pipe(f) ? PIPE_BUF : 1 + (size_t)sim_roll(sim_of(f), SMALL_BUFFER_MAX);
         f->ring = resha_malloc(f->capacity);
         if (!f->ring)
                 return -ENOMEM;
@@ -209,15 +334,23 @@ int sim_stream_init(struct sim_file *f)
 
 int sim_stream_shutdown(struct sim_file *f)
 {
-        if (f->state != STREAM || f->dead)
+        if (f->family != AF_UNIX && (f->state != STREAM || f->dead))
                 return -ENOTCONN;
         if (f->write_shut)
                 return 0;
         f->write_shut = true;
-        if (f->peer)
+        if (f->peer && !f->dead)
                 send_fin(f->peer);
         sim_poke(f, &f->out);
         return 0;
+}
+
+/* The end, and for a Unix socket the reason of it if it was not an orderly one. */
+static void leave_local(struct sim_file *f, struct sim_file *peer, bool abort)
+{
+        if ((abort || f->count > 0) && f->family == AF_UNIX)
+                peer->error = -ECONNRESET;
+        send_fin(peer);
 }
 
 void sim_stream_hang_up(struct sim_file *f, bool abort)
@@ -227,7 +360,9 @@ void sim_stream_hang_up(struct sim_file *f, bool abort)
         part(f);
         if (!peer)
                 return;
-        if (abort || f->count > 0)
+        if (is_local(f))
+                leave_local(f, peer, abort);
+        else if (abort || f->count > 0)
                 send_reset(peer);
         else
                 send_fin(peer);

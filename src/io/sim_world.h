@@ -2,7 +2,7 @@
 #ifndef RS_SIM_WORLD_H
 #define RS_SIM_WORLD_H
 
-/* What sim.c (clock, dice, waiting, foreign descriptors) and sim_net.c (sockets) share. */
+/* What sim.c (clock, dice, waiting, foreign descriptors) and sim_net.c (files) share. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 
 #include "base/heap.h"
 #include "base/list.h"
-#include "io/backend.h"
+#include "io/kernel.h"
 #include "io/sim.h"
 
 struct sim {
@@ -21,11 +21,19 @@ struct sim {
         uint64_t dice[4];   /* the world's own decisions */
         uint64_t handed[4]; /* what random() gives: apart, so that a program's use of it does not change the world */
         struct rs_sim_plan plan;
-        struct rs_list polls;     /* pending POLL operations */
-        struct rs_list files;     /* all, of sim_file.node */
-        struct rs_list listeners; /* of sim_file.place */
+        struct rs_list polls;  /* pending operations on real descriptors */
+        struct rs_list files;  /* all, of sim_file.node */
+        struct rs_list names;  /* the bound ones, of sim_file.named */
+        struct rs_list silent; /* of struct sim_silent, sim_connect.c */
         uint16_t next_port, next_client_port;
+        unsigned next_name; /* of Unix sockets that ask for any */
+        struct kn real;     /* whose the adopted descriptors are: a backend that never waits by itself */
 };
+
+static inline struct sim *sim_world(struct rs_backend *b)
+{
+        return (struct sim *)(void *)b;
+}
 
 /* 0 .. below - 1, by the world's dice. */
 uint64_t sim_roll(struct sim *s, uint64_t below);
@@ -48,16 +56,17 @@ static inline void sim_never(struct sim *s, struct rs_timer *t)
                 rs_heap_remove(&s->events, t);
 }
 
-/* sim_net.c: the operations on sockets. */
+/* sim_net.c: the operations on files. */
 bool sim_net_submit(struct sim *s, struct rs_op *op);
 void sim_net_cancel(struct sim *s, struct rs_op *op);
 int sim_socket(struct rs_backend *b, int family, int type, struct rs_file **ret_file);
 int sim_bind(struct rs_file *file, const resha_addr *addr, unsigned flags);
-int sim_listen(struct rs_file *file, int backlog);
+int sim_pair(struct rs_backend *b, int type, struct rs_file *ret_pair[2]);
+int sim_pipe(struct rs_backend *b, struct rs_file *ret_ends[2]);
 int sim_file_addr(struct rs_file *file, bool peer, resha_addr *ret_addr);
 int sim_file_shutdown(struct rs_file *file);
 void sim_file_close(struct rs_file *file);
-/* Frees what is still open, telling nobody. */
+/* The rest of the table is in sim_file.h. Frees what is still open, telling nobody. */
 void sim_net_done(struct sim *s);
 
 #endif

@@ -116,6 +116,11 @@ ssize_t rs_sys_read(int fd, void *buf, size_t size)
         return CALL(RS_SYS_READ, read(fd, buf, size));
 }
 
+ssize_t rs_sys_pread(int fd, void *buf, size_t size, int64_t offset)
+{
+        return CALL(RS_SYS_READ, pread(fd, buf, size, offset));
+}
+
 ssize_t rs_sys_writev(int fd, const struct iovec *parts, int n)
 {
         return CALL(RS_SYS_WRITE, writev(fd, parts, n));

@@ -104,6 +104,7 @@ void rs_sys_reset_at_close(int fd); /* should it fail, the close is an ordinary 
 /* Other descriptors. pipe: non-blocking, close-on-exec, [0] for reading; duplicate, open: close-on-exec. */
 int rs_sys_pipe(int ret_fds[2]);
 ssize_t rs_sys_read(int fd, void *buf, size_t size);
+ssize_t rs_sys_pread(int fd, void *buf, size_t size, int64_t offset); /* of a file; RS_SYS_READ */
 ssize_t rs_sys_writev(int fd, const struct iovec *parts, int n);
 ssize_t rs_sys_sendfile(int to, int from, int64_t offset, size_t size);
 int rs_sys_open(const char *path, int flags);

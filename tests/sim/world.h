@@ -5,8 +5,10 @@
 /* For tests that ask a simulated world through the backend's operations alone: no loop, no tasks. */
 
 #include <netinet/in.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "base/alloc.h"
 #include "io/backend.h"
@@ -41,6 +43,22 @@ static inline resha_addr at(const char *host, uint16_t port)
                 in.sin_addr.s_addr = htonl(0x0a000001);
         memcpy(&a, &in, sizeof in);
         a._[16] = sizeof in;
+        return a;
+}
+
+/* "" is unnamed, "@x" abstract. */
+static inline resha_addr unix_at(const char *name)
+{
+        resha_addr a = { { 0 } };
+        struct sockaddr_un un = { .sun_family = AF_UNIX };
+        size_t size = strlen(name);
+
+        if (size > 0)
+                memcpy(un.sun_path, name, size);
+        if (name[0] == '@')
+                un.sun_path[0] = '\0';
+        memcpy(&a, &un, sizeof un);
+        a._[16] = offsetof(struct sockaddr_un, sun_path) + size + (name[0] != '@' && size > 0);
         return a;
 }
 
@@ -100,6 +118,29 @@ static inline ssize_t write_op(struct rs_backend *b, struct rs_file *f, const vo
         return run(b, &op);
 }
 
+static inline struct rs_file *new_socket(struct rs_backend *b, int family, int type)
+{
+        struct rs_file *f;
+
+        ASSERT_OK(b->ops->socket(b, family, type, &f));
+        return f;
+}
+
+static inline ssize_t connect_op(struct rs_backend *b, struct rs_file *f, const resha_addr *to)
+{
+        struct rs_op op = { .kind = RS_OP_CONNECT, .file = f, .addr = to };
+
+        return run(b, &op);
+}
+
+static inline struct rs_file *accept_op(struct rs_backend *b, struct rs_file *l)
+{
+        struct rs_op op = { .kind = RS_OP_ACCEPT, .file = l };
+
+        ASSERT_EQ(run(b, &op), 0);
+        return op.ret_file;
+}
+
 static inline int world_listen(struct rs_backend *b, const resha_addr *addr, int backlog, struct rs_file **ret_file)
 {
         struct rs_file *f = NULL;
@@ -131,11 +172,8 @@ static inline struct pair join(struct rs_backend *b)
         ASSERT_OK(world_listen(b, &any, 16, &p.listener));
         ASSERT_OK(b->ops->file_addr(p.listener, false, &real));
         ASSERT_OK(b->ops->socket(b, AF_INET, SOCK_STREAM, &p.client));
-        struct rs_op connect_op = { .kind = RS_OP_CONNECT, .file = p.client, .addr = &real };
-        ASSERT_EQ(run(b, &connect_op), 0);
-        struct rs_op accept_op = { .kind = RS_OP_ACCEPT, .file = p.listener };
-        ASSERT_EQ(run(b, &accept_op), 0);
-        p.server = accept_op.ret_file;
+        ASSERT_EQ(connect_op(b, p.client, &real), 0);
+        p.server = accept_op(b, p.listener);
         return p;
 }
 
@@ -156,8 +194,7 @@ static inline ssize_t try_connect(struct rs_backend *b, const char *host, uint16
         struct rs_file *f;
 
         ASSERT_OK(b->ops->socket(b, AF_INET, SOCK_STREAM, &f));
-        struct rs_op op = { .kind = RS_OP_CONNECT, .file = f, .addr = &to };
-        ssize_t rc = run(b, &op);
+        ssize_t rc = connect_op(b, f, &to);
         b->ops->file_close(f);
         return rc;
 }

@@ -211,7 +211,7 @@ TEST(half_close_leaves_the_other_way_open)
         ASSERT_EQ(read_op(b, p.server, buf, sizeof buf), 0);
         ASSERT_EQ(write_op(b, p.server, "cde", 3), 3);
         ASSERT_EQ(read_op(b, p.client, buf, sizeof buf), 3);
-        ASSERT_EQ(b->ops->file_shutdown(p.listener), -ENOTCONN);
+        ASSERT_OK(b->ops->file_shutdown(p.listener)); /* nothing to it, as on Linux */
         close_all(b, &p);
 }
 
