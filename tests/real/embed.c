@@ -1,58 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs inside of another loop, here a plain poll(2): nothing is missed, and nothing spins. */
 
-#include "common.h"
+#include "host.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#include <resha/embed.h>
-
-#include "core/core.h"
-
-enum { LONG_MS = 20000 };
-
-static resha_embed *begin(resha_fn *fn, void *arg, const resha_run_opts *opts)
-{
-        resha_run_opts o = opts ? *opts : (resha_run_opts){ 0 };
-        resha_embed *e = NULL;
-
-        o.backend = test_backend();
-        ASSERT_OK(resha_embed_begin(fn, arg, &o, &e));
-        return e;
-}
-
-/* Whether it becomes readable within ms. */
-static bool readable(resha_embed *e, int ms)
-{
-        struct pollfd p = { .fd = resha_embed_fd(e), .events = POLLIN };
-        int rc = poll(&p, 1, ms);
-
-        ASSERT_TRUE(rc >= 0);
-        return rc > 0;
-}
-
-/* The host: steps whenever the descriptor says so, until the run has ended; how many that were. */
-static unsigned drive(resha_embed *e, resha_duration at_most)
-{
-        unsigned steps = 0;
-        int rc;
-
-        do {
-                if (!readable(e, LONG_MS))
-                        FAIL("nothing has happened for %d ms", LONG_MS);
-                rc = resha_embed_step(e, at_most);
-                ASSERT_OK(rc);
-                ASSERT_FALSE(resha_in_task());
-                steps++;
-        } while (rc > 0);
-        return steps;
-}
 
 /* ---- begin, step, end ---- */
 
@@ -66,11 +21,11 @@ static int answers(void *arg)
 TEST(a_run_that_never_waits_takes_one_step)
 {
         int n = 42;
-        resha_embed *e = begin(answers, &n, NULL);
+        resha_embed *e = host_begin(answers, &n, NULL);
 
-        ASSERT_EQ(drive(e, RESHA_FOREVER), 1);
+        ASSERT_EQ(host_drive(e, RESHA_FOREVER), 1);
         if (!test_is_sim())
-                ASSERT_FALSE(readable(e, 0)); /* quiet */
+                ASSERT_FALSE(host_readable(e, 0)); /* quiet */
         ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 0);
         ASSERT_EQ(resha_embed_end(e), 42);
         ASSERT_EQ(resha_embed_end(NULL), 0);
@@ -86,10 +41,11 @@ TEST(the_failure_of_an_embedded_run_is_told_at_its_end)
 {
         resha_error error;
         bool interrupted = true;
-        resha_embed *e = begin(fails, NULL, &(resha_run_opts){ .ret_error = &error, .ret_interrupted = &interrupted });
+        resha_embed *e =
+                host_begin(fails, NULL, &(resha_run_opts){ .ret_error = &error, .ret_interrupted = &interrupted });
 
         ASSERT_EQ(error.code, 0);
-        drive(e, RESHA_FOREVER);
+        host_drive(e, RESHA_FOREVER);
         ASSERT_EQ(resha_embed_end(e), -EIO);
         ASSERT_STR(error.text, "no luck");
         ASSERT_FALSE(interrupted);
@@ -111,29 +67,15 @@ TEST(options_that_are_not_for_an_embedded_run)
 
 /* ---- timers ---- */
 
-enum { SLEEPS = 20 };
-
-static int sleeps(void *arg)
-{
-        unsigned *done = arg;
-
-        for (; *done < SLEEPS; ++*done) {
-                resha_instant start = resha_now();
-                ASSERT_OK(resha_sleep(RESHA_MS(2)));
-                ASSERT_ELAPSED(start, 2);
-        }
-        return 0;
-}
-
 TEST(timers_wake_the_host_and_nothing_else_does)
 {
         unsigned done = 0;
-        resha_embed *e = begin(sleeps, &done, NULL);
-        unsigned steps = drive(e, RESHA_FOREVER);
+        resha_embed *e = host_begin(host_sleeps, &done, NULL);
+        unsigned steps = host_drive(e, RESHA_FOREVER);
 
-        ASSERT_EQ(done, SLEEPS);
+        ASSERT_EQ(done, HOST_SLEEPS);
         if (!test_is_sim())
-                ASSERT_TRUE(steps <= SLEEPS + 2); /* one for each, and the first */
+                ASSERT_TRUE(steps <= HOST_SLEEPS + 2); /* one for each, and the first */
         ASSERT_EQ(resha_embed_end(e), 0);
 }
 
@@ -150,7 +92,7 @@ static int late(void *arg)
 static int timeouts(void *arg)
 {
         static int ms[] = { 60, 20, 40 };
-        int never = LONG_MS * 10;
+        int never = HOST_LONG_MS * 10;
         RESHA_GROUP(g);
 
         resha_group_begin(&g, NULL);
@@ -168,9 +110,9 @@ static int timeouts(void *arg)
 
 TEST(the_earliest_of_many_timers_counts)
 {
-        resha_embed *e = begin(timeouts, NULL, NULL);
+        resha_embed *e = host_begin(timeouts, NULL, NULL);
 
-        drive(e, RESHA_FOREVER);
+        host_drive(e, RESHA_FOREVER);
         ASSERT_STR(notes(), "20 40 60");
         ASSERT_EQ(resha_embed_end(e), 0);
 }
@@ -190,8 +132,8 @@ static int sleeps_for_hardly_any_time(void *arg)
 TEST(a_host_gets_its_turn_between_timers_that_are_due_at_once)
 {
         int left = 1000;
-        resha_embed *e = begin(sleeps_for_hardly_any_time, &left, NULL);
-        unsigned steps = drive(e, RESHA_MS(0));
+        resha_embed *e = host_begin(sleeps_for_hardly_any_time, &left, NULL);
+        unsigned steps = host_drive(e, RESHA_MS(0));
 
         ASSERT_TRUE(steps > 10);
         ASSERT_EQ(resha_embed_end(e), 0);
@@ -217,8 +159,8 @@ TEST(a_step_is_bounded_and_the_next_one_is_due_at_once)
 
         if (test_is_sim())
                 test_skip("yielding takes no time there");
-        resha_embed *e = begin(yields, &ms, NULL);
-        unsigned steps = drive(e, RESHA_MS(1));
+        resha_embed *e = host_begin(yields, &ms, NULL);
+        unsigned steps = host_drive(e, RESHA_MS(1));
         ASSERT_TRUE(steps >= 3 && steps <= 60);
         ASSERT_EQ(resha_embed_end(e), 0);
 }
@@ -232,8 +174,8 @@ TEST(a_deadlock_is_seen_though_nothing_happens)
 {
         resha_event never = { { 0 } };
         resha_error error;
-        resha_embed *e = begin(waits_for, &never, &(resha_run_opts){ .ret_error = &error });
-        unsigned steps = drive(e, RESHA_FOREVER);
+        resha_embed *e = host_begin(waits_for, &never, &(resha_run_opts){ .ret_error = &error });
+        unsigned steps = host_drive(e, RESHA_FOREVER);
 
         ASSERT_TRUE(steps <= 3);
         ASSERT_EQ(resha_embed_end(e), -EDEADLK);
@@ -258,8 +200,8 @@ TEST(a_step_inside_of_a_step_is_refused)
 {
         resha_embed *e = NULL;
 
-        e = begin(steps_itself, &e, NULL);
-        drive(e, RESHA_FOREVER);
+        e = host_begin(steps_itself, &e, NULL);
+        host_drive(e, RESHA_FOREVER);
         ASSERT_EQ(resha_embed_end(e), 7);
 }
 
@@ -275,11 +217,11 @@ TEST(another_thread_is_refused)
 {
         pthread_t thread;
         int n = 1;
-        resha_embed *e = begin(answers, &n, NULL);
+        resha_embed *e = host_begin(answers, &n, NULL);
 
         ASSERT_EQ(pthread_create(&thread, NULL, strange, e), 0);
         ASSERT_EQ(pthread_join(thread, NULL), 0);
-        drive(e, RESHA_FOREVER);
+        host_drive(e, RESHA_FOREVER);
         ASSERT_EQ(resha_embed_end(e), 1);
 }
 
@@ -325,7 +267,7 @@ TEST(a_server_echoes_between_the_steps_of_its_host)
 
         if (test_is_sim())
                 test_skip("needs sockets");
-        resha_embed *e = begin(serves, &s, NULL);
+        resha_embed *e = host_begin(serves, &s, NULL);
         while (!s.port)
                 ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 1);
         int fd = real_connect(s.port);
@@ -333,7 +275,7 @@ TEST(a_server_echoes_between_the_steps_of_its_host)
                 ssize_t n = snprintf(out, sizeof out, "number %d", i), got;
                 ASSERT_EQ(write(fd, out, (size_t)n), n);
                 do {
-                        ASSERT_TRUE(readable(e, LONG_MS));
+                        ASSERT_TRUE(host_readable(e, HOST_LONG_MS));
                         ASSERT_EQ(resha_embed_step(e, RESHA_MS(5)), 1);
                         steps++;
                         got = recv(fd, in, sizeof in, MSG_DONTWAIT);
@@ -396,9 +338,9 @@ static int clients_and_server(void *arg)
 
 TEST(clients_and_a_server_in_one_embedded_run)
 {
-        resha_embed *e = begin(clients_and_server, NULL, NULL);
+        resha_embed *e = host_begin(clients_and_server, NULL, NULL);
 
-        drive(e, RESHA_MS(1));
+        host_drive(e, RESHA_MS(1));
         ASSERT_EQ(resha_embed_end(e), 0);
 }
 
@@ -420,8 +362,8 @@ static int uses_the_pool(void *arg)
 
 TEST(thread_jobs_come_back_by_a_step)
 {
-        resha_embed *e = begin(uses_the_pool, NULL, NULL);
-        unsigned steps = drive(e, RESHA_FOREVER);
+        resha_embed *e = host_begin(uses_the_pool, NULL, NULL);
+        unsigned steps = host_drive(e, RESHA_FOREVER);
 
         if (!test_is_sim())
                 ASSERT_TRUE(steps <= 8 * 2 + 2);
@@ -438,13 +380,13 @@ static int waits_for_usr1(void *arg)
 
 TEST(a_signal_that_a_task_waits_for_wakes_the_host)
 {
-        resha_embed *e = begin(waits_for_usr1, NULL, NULL);
+        resha_embed *e = host_begin(waits_for_usr1, NULL, NULL);
 
         ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 1);
         if (!test_is_sim())
-                ASSERT_FALSE(readable(e, 5));
+                ASSERT_FALSE(host_readable(e, 5));
         ASSERT_EQ(raise(SIGUSR1), 0);
-        drive(e, RESHA_FOREVER);
+        host_drive(e, RESHA_FOREVER);
         ASSERT_EQ(resha_embed_end(e), 0);
 }
 
@@ -452,7 +394,7 @@ TEST(ctrl_c_is_the_hosts)
 {
         int n = 1;
         struct sigaction now;
-        resha_embed *e = begin(answers, &n, NULL);
+        resha_embed *e = host_begin(answers, &n, NULL);
 
         ASSERT_EQ(sigaction(SIGINT, NULL, &now), 0);
         ASSERT_TRUE(now.sa_handler == SIG_DFL);
@@ -461,186 +403,4 @@ TEST(ctrl_c_is_the_hosts)
         ASSERT_EQ(resha_embed_end(e), 1);
         ASSERT_EQ(sigaction(SIGPIPE, NULL, &now), 0);
         ASSERT_TRUE(now.sa_handler == SIG_DFL);
-}
-
-/* ---- the end while tasks are left ---- */
-
-static int sleeps_long(void *arg)
-{
-        int rc = resha_sleep(RESHA_S(3600));
-
-        note("%s", resha_errname(rc));
-        (void)arg;
-        return rc;
-}
-
-static int tasks_that_sleep(void *arg)
-{
-        RESHA_GROUP(g);
-
-        resha_group_begin(&g, NULL);
-        for (int i = 0; i < 3; i++)
-                resha_spawn(&g, sleeps_long, arg);
-        return resha_group_end(&g, 0);
-}
-
-TEST(a_run_that_is_ended_early_is_cancelled_and_joined)
-{
-        resha_error error;
-        char place[64];
-        resha_embed *e = begin(tasks_that_sleep, NULL, &(resha_run_opts){ .ret_error = &error });
-
-        ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 1);
-        snprintf(place, sizeof place, "embed.c:%d", __LINE__ + 1);
-        ASSERT_EQ(resha_embed_end(e), -ECANCELED);
-        ASSERT_STR(notes(), "ECANCELED ECANCELED ECANCELED");
-        ASSERT_STR(error.text, "cancelled");
-        ASSERT_HAS(error.site, place);
-}
-
-TEST(a_run_that_is_ended_before_its_first_step_runs_to_its_first_wait)
-{
-        resha_embed *e = begin(sleeps_long, NULL, NULL);
-
-        ASSERT_EQ(resha_embed_end(e), -ECANCELED);
-        ASSERT_STR(notes(), "ECANCELED");
-}
-
-static int plain_sleep(void *arg)
-{
-        (void)arg;
-        return resha_sleep(RESHA_S(3600));
-}
-
-static int never_ends(void *arg)
-{
-        return resha_shielded(RESHA_FOREVER, plain_sleep, arg);
-}
-
-static void counts_stuck(const resha_report *report, void *arg)
-{
-        *(unsigned *)arg += report->kind == RESHA_REPORT_STUCK;
-}
-
-static int gives_up(void *arg)
-{
-        static unsigned stuck;
-        resha_run_opts o = { .grace = RESHA_MS(20), .report = counts_stuck, .report_arg = &stuck };
-        resha_embed *e = begin(never_ends, NULL, &o);
-
-        (void)arg;
-        ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 1);
-        ASSERT_EQ(resha_embed_end(e), -ECANCELED);
-        ASSERT_EQ(stuck, 1);
-        return 42;
-}
-
-TEST(what_does_not_end_is_given_up_after_the_grace)
-{
-        struct test_child c;
-
-        test_child(gives_up, NULL, &c);
-        ASSERT_STR(c.text, "");
-        ASSERT_EQ(c.status, 42 << 8);
-}
-
-/* ---- several runs, one thread ---- */
-
-static int plain_run(void *arg)
-{
-        int rc = resha_sleep(RESHA_MS(1));
-
-        return rc < 0 ? rc : ++*(int *)arg;
-}
-
-TEST(other_runs_between_steps_and_several_embedded_ones)
-{
-        unsigned done[3] = { 0 };
-        resha_embed *e[3];
-        int runs = 0, left = 3;
-
-        for (int i = 0; i < 3; i++)
-                e[i] = begin(sleeps, &done[i], NULL);
-        for (int turn = 0; left; turn++) {
-                struct pollfd p[3];
-                nfds_t n = 0;
-                for (int i = 0; i < 3; i++)
-                        p[n++] = (struct pollfd){ .fd = e[i] ? resha_embed_fd(e[i]) : -1, .events = POLLIN };
-                ASSERT_TRUE(poll(p, n, LONG_MS) > 0);
-                for (int i = 2; i >= 0; i--)
-                        if (e[i] && p[i].revents && resha_embed_step(e[i], RESHA_MS(1)) == 0) {
-                                ASSERT_EQ(resha_embed_end(e[i]), 0);
-                                e[i] = NULL;
-                                left--;
-                        }
-                if (turn < 5)
-                        ASSERT_EQ(test_run_opts(plain_run, &runs, NULL), turn + 1);
-        }
-        for (int i = 0; i < 3; i++)
-                ASSERT_EQ(done[i], SLEEPS);
-}
-
-/* A task that is the host of another run, and waits for it as for any descriptor. */
-static int hosts(void *arg)
-{
-        unsigned done = 0, beside = 0;
-        resha_embed *e = begin(sleeps, &done, NULL);
-        int rc;
-        RESHA_GROUP(g);
-
-        (void)arg;
-        resha_group_begin(&g, NULL);
-        resha_spawn(&g, sleeps, &beside);
-        do {
-                ASSERT_TRUE(resha_fd_wait(resha_embed_fd(e), POLLIN) > 0);
-                rc = resha_embed_step(e, RESHA_MS(1));
-                ASSERT_OK(rc);
-                ASSERT_TRUE(resha_in_task());
-        } while (rc > 0);
-        ASSERT_EQ(done, SLEEPS);
-        ASSERT_EQ(resha_embed_end(e), 0);
-        ASSERT_OK(resha_group_end(&g, 0));
-        ASSERT_EQ(beside, SLEEPS);
-        return 3;
-}
-
-TEST(a_task_hosts_another_run)
-{
-        ASSERT_EQ(test_run_opts(hosts, NULL, NULL), 3);
-}
-
-TEST(an_embedded_run_hosts_another_one)
-{
-        resha_embed *e = begin(hosts, NULL, NULL);
-
-        drive(e, RESHA_FOREVER);
-        ASSERT_EQ(resha_embed_end(e), 3);
-}
-
-/* ---- fork ---- */
-
-static int in_child(void *arg)
-{
-        int runs = 0;
-
-        ASSERT_EQ(resha_embed_step(arg, RESHA_FOREVER), -EPERM);
-        ASSERT_EQ(resha_embed_end(arg), -EPERM);
-        ASSERT_TRUE(resha_embed_loop(arg) == NULL);
-        ASSERT_EQ(test_run_opts(plain_run, &runs, NULL), 1);
-        return 42;
-}
-
-TEST(a_forked_child_leaves_the_run_to_its_parent)
-{
-        unsigned done = 0;
-        struct test_child c;
-        resha_embed *e = begin(sleeps, &done, NULL);
-
-        ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 1);
-        test_child(in_child, e, &c);
-        ASSERT_STR(c.text, "");
-        ASSERT_EQ(c.status, 42 << 8);
-        drive(e, RESHA_FOREVER);
-        ASSERT_EQ(done, SLEEPS);
-        ASSERT_EQ(resha_embed_end(e), 0);
 }

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* Embedded runs: their end while tasks are left, several on one thread, forks. */
+
+#include "host.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the end while tasks are left ---- */
+
+static int sleeps_long(void *arg)
+{
+        int rc = resha_sleep(RESHA_S(3600));
+
+        note("%s", resha_errname(rc));
+        (void)arg;
+        return rc;
+}
+
+static int tasks_that_sleep(void *arg)
+{
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, NULL);
+        for (int i = 0; i < 3; i++)
+                resha_spawn(&g, sleeps_long, arg);
+        return resha_group_end(&g, 0);
+}
+
+TEST(a_run_that_is_ended_early_is_cancelled_and_joined)
+{
+        resha_error error;
+        char place[64];
+        resha_embed *e = host_begin(tasks_that_sleep, NULL, &(resha_run_opts){ .ret_error = &error });
+
+        ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 1);
+        snprintf(place, sizeof place, "embed_end.c:%d", __LINE__ + 1);
+        ASSERT_EQ(resha_embed_end(e), -ECANCELED);
+        ASSERT_STR(notes(), "ECANCELED ECANCELED ECANCELED");
+        ASSERT_STR(error.text, "cancelled");
+        ASSERT_HAS(error.site, place);
+}
+
+TEST(a_run_that_is_ended_before_its_first_step_runs_to_its_first_wait)
+{
+        resha_embed *e = host_begin(sleeps_long, NULL, NULL);
+
+        ASSERT_EQ(resha_embed_end(e), -ECANCELED);
+        ASSERT_STR(notes(), "ECANCELED");
+}
+
+static int plain_sleep(void *arg)
+{
+        (void)arg;
+        return resha_sleep(RESHA_S(3600));
+}
+
+static int never_ends(void *arg)
+{
+        return resha_shielded(RESHA_FOREVER, plain_sleep, arg);
+}
+
+static void counts_stuck(const resha_report *report, void *arg)
+{
+        *(unsigned *)arg += report->kind == RESHA_REPORT_STUCK;
+}
+
+static int gives_up(void *arg)
+{
+        static unsigned stuck;
+        resha_run_opts o = { .grace = RESHA_MS(20), .report = counts_stuck, .report_arg = &stuck };
+        resha_embed *e = host_begin(never_ends, NULL, &o);
+
+        (void)arg;
+        ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 1);
+        ASSERT_EQ(resha_embed_end(e), -ECANCELED);
+        ASSERT_EQ(stuck, 1);
+        return 42;
+}
+
+TEST(what_does_not_end_is_given_up_after_the_grace)
+{
+        struct test_child c;
+
+        test_child(gives_up, NULL, &c);
+        ASSERT_STR(c.text, "");
+        ASSERT_EQ(c.status, 42 << 8);
+}
+
+/* ---- several runs, one thread ---- */
+
+static int plain_run(void *arg)
+{
+        int rc = resha_sleep(RESHA_MS(1));
+
+        return rc < 0 ? rc : ++*(int *)arg;
+}
+
+TEST(other_runs_between_steps_and_several_embedded_ones)
+{
+        unsigned done[3] = { 0 };
+        resha_embed *e[3];
+        int runs = 0, left = 3;
+
+        for (int i = 0; i < 3; i++)
+                e[i] = host_begin(host_sleeps, &done[i], NULL);
+        for (int turn = 0; left; turn++) {
+                struct pollfd p[3];
+                nfds_t n = 0;
+                for (int i = 0; i < 3; i++)
+                        p[n++] = (struct pollfd){ .fd = e[i] ? resha_embed_fd(e[i]) : -1, .events = POLLIN };
+                ASSERT_TRUE(poll(p, n, HOST_LONG_MS) > 0);
+                for (int i = 2; i >= 0; i--)
+                        if (e[i] && p[i].revents && resha_embed_step(e[i], RESHA_MS(1)) == 0) {
+                                ASSERT_EQ(resha_embed_end(e[i]), 0);
+                                e[i] = NULL;
+                                left--;
+                        }
+                if (turn < 5)
+                        ASSERT_EQ(test_run_opts(plain_run, &runs, NULL), turn + 1);
+        }
+        for (int i = 0; i < 3; i++)
+                ASSERT_EQ(done[i], HOST_SLEEPS);
+}
+
+/* A task that is the host of another run, and waits for it as for any descriptor. */
+static int hosts(void *arg)
+{
+        unsigned done = 0, beside = 0;
+        resha_embed *e = host_begin(host_sleeps, &done, NULL);
+        int rc;
+        RESHA_GROUP(g);
+
+        (void)arg;
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, host_sleeps, &beside);
+        do {
+                ASSERT_TRUE(resha_fd_wait(resha_embed_fd(e), POLLIN) > 0);
+                rc = resha_embed_step(e, RESHA_MS(1));
+                ASSERT_OK(rc);
+                ASSERT_TRUE(resha_in_task());
+        } while (rc > 0);
+        ASSERT_EQ(done, HOST_SLEEPS);
+        ASSERT_EQ(resha_embed_end(e), 0);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(beside, HOST_SLEEPS);
+        return 3;
+}
+
+TEST(a_task_hosts_another_run)
+{
+        ASSERT_EQ(test_run_opts(hosts, NULL, NULL), 3);
+}
+
+TEST(an_embedded_run_hosts_another_one)
+{
+        resha_embed *e = host_begin(hosts, NULL, NULL);
+
+        host_drive(e, RESHA_FOREVER);
+        ASSERT_EQ(resha_embed_end(e), 3);
+}
+
+/* ---- fork ---- */
+
+static int in_child(void *arg)
+{
+        int runs = 0;
+
+        ASSERT_EQ(resha_embed_step(arg, RESHA_FOREVER), -EPERM);
+        ASSERT_EQ(resha_embed_end(arg), -EPERM);
+        ASSERT_TRUE(resha_embed_loop(arg) == NULL);
+        ASSERT_EQ(test_run_opts(plain_run, &runs, NULL), 1);
+        return 42;
+}
+
+TEST(a_forked_child_leaves_the_run_to_its_parent)
+{
+        unsigned done = 0;
+        struct test_child c;
+        resha_embed *e = host_begin(host_sleeps, &done, NULL);
+
+        ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 1);
+        test_child(in_child, e, &c);
+        ASSERT_STR(c.text, "");
+        ASSERT_EQ(c.status, 42 << 8);
+        host_drive(e, RESHA_FOREVER);
+        ASSERT_EQ(done, HOST_SLEEPS);
+        ASSERT_EQ(resha_embed_end(e), 0);
+}
