@@ -329,9 +329,27 @@ int kn_option(struct rs_file *f, enum rs_option which, int *value, bool set)
 
 /* ---- the end ---- */
 
+/* A pipe has ended for its reader once nobody has it open for writing. The descriptor goes, the file stays. */
+static int end_pipe(struct kn_file *f)
+{
+        struct kn *k = kn_of(f->base.backend);
+        int fd = f->base.fd, flags = rs_sys_file_flags(fd);
+        mode_t mode = 0;
+
+        if (flags < 0 || rs_sys_file_mode(fd, &mode) < 0 || !S_ISFIFO(mode) || (flags & O_ACCMODE) != O_WRONLY)
+                return -EOPNOTSUPP;
+        assert(!f->pending[KN_WRITING]);
+        k->forget(f);
+        blocking_again(f);
+        rs_list_remove(bucket(k, fd), &f->own);
+        rs_sys_close(fd);
+        f->base.fd = -1;
+        return 0;
+}
+
 int kn_file_shutdown(struct rs_file *f)
 {
-        return rs_sys_shutdown(f->fd, SHUT_WR);
+        return f->kind == RS_FILE_SOCKET ? rs_sys_shutdown(f->fd, SHUT_WR) : end_pipe(kn_file_of(f));
 }
 
 /* Out of the waiting first: the file may live on in a child process, and would go on to make events. */
@@ -341,11 +359,13 @@ void kn_file_close(struct rs_file *file)
         struct kn *k = kn_of(file->backend);
 
         assert(!f->pending[KN_READING] && !f->pending[KN_WRITING]);
-        k->forget(f);
-        if (file->reset && file->kind == RS_FILE_SOCKET)
-                rs_sys_reset_at_close(file->fd);
-        blocking_again(f);
-        rs_list_remove(bucket(k, file->fd), &f->own);
-        rs_sys_close(file->fd);
+        if (file->fd >= 0) {
+                k->forget(f);
+                if (file->reset && file->kind == RS_FILE_SOCKET)
+                        rs_sys_reset_at_close(file->fd);
+                blocking_again(f);
+                rs_list_remove(bucket(k, file->fd), &f->own);
+                rs_sys_close(file->fd);
+        }
         resha_free(f);
 }

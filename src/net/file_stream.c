@@ -1,31 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams of a file of the backend, one operation for each call. An operation lies on its task's stack; its
- * address is here while a task waits for it, so that closing can give it up. */
+/* Streams of a file of the backend: TCP, Unix sockets, pipes, terminals, plain files; one operation for each call. An
+ * operation lies on its task's stack; its address is here while a task waits for it, so that closing can give it up.
+ *
+ * The kinds differ in little. A terminal whose other side is gone says EIO where others end, and may come back: that is
+ * an end here, and not final. A pipe ends where nobody has it open for writing, so its writing end is closed by
+ * shutdown. What standard output shares with other processes cannot be ended so. */
 
-#include <errno.h>
-
-#include <resha/alloc.h>
+#include "net/stream.h"
 
 #include "base/addr.h"
-#include "net/stream.h"
+#include "sys/terminal.h"
 
 enum {
         READING = 0,
         WRITING = 1,
 };
 
+static const resha_stream_ops tcp_ops, unix_ops, pipe_ops, terminal_ops, plain_ops;
+
 /* A failure with its peer, as long as the kernel still knows it. */
-static int failed(struct rs_file_stream *t, int code, const char *what)
+static __attribute__((noinline, cold)) int failed(struct rs_file_stream *t, int code, const char *what)
 {
         char text[RESHA_ADDR_TEXT_MAX];
         resha_addr peer;
 
         if (code == -ECANCELED || code == -EBADF)
                 return code;
-        if (t->stream.loop->backend->ops->file_addr(t->file, true, &peer) < 0)
-                return resha_fail_at(code, NULL, "%s connection: %s", what, resha_strerror(code));
+        if (t->file->kind != RS_FILE_SOCKET || t->stream.loop->backend->ops->file_addr(t->file, true, &peer) < 0)
+                return resha_fail_at(code, NULL, "%s a %s stream: %s", what, t->stream.ops->kind, resha_strerror(code));
         return resha_fail_at(code, NULL, "%s %s: %s", what, resha_addr_format(&peer, text, sizeof text),
                              resha_strerror(code));
+}
+
+static __attribute__((noinline, cold)) ssize_t not_read(struct rs_file_stream *t, int code)
+{
+        if (code == -EIO && t->stream.ops == &terminal_ops)
+                return 0;
+        return failed(t, code, "read from");
 }
 
 static ssize_t file_read(void *impl, void *buf, size_t size)
@@ -36,32 +47,81 @@ static ssize_t file_read(void *impl, void *buf, size_t size)
         t->op[READING] = &op;
         ssize_t n = rs_operation(t->stream.loop, &op, "read");
         t->op[READING] = NULL;
-        return RS_LIKELY(n >= 0) ? n : failed(t, (int)n, "read from");
+        return RS_LIKELY(n >= 0) ? n : not_read(t, (int)n);
+}
+
+static inline ssize_t writing(struct rs_file_stream *t, struct rs_op *op)
+{
+        t->op[WRITING] = op;
+        ssize_t n = rs_operation(t->stream.loop, op, "write");
+        t->op[WRITING] = NULL;
+        return n;
 }
 
 static ssize_t file_write(void *impl, const void *data, size_t size)
 {
         struct rs_file_stream *t = impl;
         struct rs_op op = { .kind = RS_OP_WRITE, .file = t->file, .buf = (void *)(uintptr_t)data, .size = size };
+        ssize_t n = writing(t, &op);
 
-        t->op[WRITING] = &op;
-        ssize_t n = rs_operation(t->stream.loop, &op, "write");
-        t->op[WRITING] = NULL;
         return RS_LIKELY(n >= 0) ? n : failed(t, (int)n, "write to");
 }
 
-static int end_writing(void *impl)
+static ssize_t file_write_vec(void *impl, const struct iovec *parts, size_t count)
+{
+        struct rs_file_stream *t = impl;
+        struct rs_op op = { .kind = RS_OP_WRITE_VEC, .file = t->file, .buf = (void *)(uintptr_t)parts, .size = count };
+        ssize_t n = writing(t, &op);
+
+        return n >= 0 ? n : failed(t, (int)n, "write to");
+}
+
+/* Its failure is that of the file or of the connection: who called tells them apart. */
+static ssize_t file_send_file(void *impl, int fd, int64_t offset, size_t size)
+{
+        struct rs_file_stream *t = impl;
+        struct rs_op op = { .kind = RS_OP_SEND_FILE, .file = t->file, .fd = fd, .offset = offset, .size = size };
+        ssize_t n = writing(t, &op);
+
+        return n >= 0 || n == -EINVAL || n == -EOPNOTSUPP ? n : failed(t, (int)n, "send a file to");
+}
+
+static int file_shutdown(void *impl)
 {
         struct rs_file_stream *t = impl;
 
+        if (t->file->kind == RS_FILE_SOCKET)
+                return t->stream.loop->backend->ops->file_shutdown(t->file);
+        if (t->borrowed)
+                return -EOPNOTSUPP;
+        if (t->op[WRITING])
+                return resha_fail_at(-EBUSY, NULL, "another task writes this %s stream", t->stream.ops->kind);
         return t->stream.loop->backend->ops->file_shutdown(t->file);
 }
 
-static int address(void *impl, bool peer, resha_addr *ret_addr)
+static int file_addr(void *impl, bool peer, resha_addr *ret_addr)
 {
         struct rs_file_stream *t = impl;
 
+        if (t->file->kind != RS_FILE_SOCKET)
+                return resha_fail_at(-EOPNOTSUPP, NULL, "a %s stream has no addresses", t->stream.ops->kind);
         return t->stream.loop->backend->ops->file_addr(t->file, peer, ret_addr);
+}
+
+_Static_assert((int)RESHA_STREAM_NODELAY == RS_OPTION_NODELAY && (int)RESHA_STREAM_KEEPALIVE == RS_OPTION_KEEPALIVE &&
+                       (int)RESHA_STREAM_USER_TIMEOUT == RS_OPTION_USER_TIMEOUT &&
+                       (int)RESHA_STREAM_SEND_BUFFER == RS_OPTION_SEND_BUFFER &&
+                       (int)RESHA_STREAM_RECEIVE_BUFFER == RS_OPTION_RECEIVE_BUFFER,
+               "the backend's options begin with those of streams");
+
+static int file_option(void *impl, enum resha_stream_option which, int *value, bool set)
+{
+        struct rs_file_stream *t = impl;
+        int rc = t->file->kind == RS_FILE_SOCKET
+                         ? t->stream.loop->backend->ops->option(t->file, (enum rs_option)which, value, set)
+                         : -EOPNOTSUPP;
+
+        return rc == -ENOPROTOOPT ? -EOPNOTSUPP : rc;
 }
 
 static void give_up(struct rs_file_stream *t, int code)
@@ -72,7 +132,7 @@ static void give_up(struct rs_file_stream *t, int code)
 }
 
 /* The stream, and with it this, is freed by who called. */
-static void close_file(void *impl)
+static void file_close(void *impl)
 {
         struct rs_file_stream *t = impl;
 
@@ -81,7 +141,7 @@ static void close_file(void *impl)
         t->stream.loop->backend->ops->file_close(t->file);
 }
 
-static void break_off(void *impl)
+static void file_abort(void *impl)
 {
         struct rs_file_stream *t = impl;
 
@@ -91,11 +151,13 @@ static void break_off(void *impl)
 
 #define FILE_OPS(kind_) \
         { \
-                .kind = (kind_), .read = file_read, .write = file_write, .shutdown = end_writing, .addr = address, \
-                .close = close_file, .abort = break_off, \
+                .kind = (kind_), .read = file_read, .write = file_write, .shutdown = file_shutdown, .addr = file_addr, \
+                .close = file_close, .abort = file_abort, .write_vec = file_write_vec, .send_file = file_send_file, \
+                .option = file_option, \
         }
 
-static const resha_stream_ops tcp_ops = FILE_OPS("tcp"), unix_ops = FILE_OPS("unix");
+static const resha_stream_ops tcp_ops = FILE_OPS("tcp"), unix_ops = FILE_OPS("unix"), pipe_ops = FILE_OPS("pipe"),
+                              terminal_ops = FILE_OPS("terminal"), plain_ops = FILE_OPS("file");
 
 static struct rs_file_stream *stream_new(struct rs_loop *l, const resha_stream_ops *ops)
 {
@@ -114,40 +176,21 @@ struct rs_file_stream *rs_socket_stream_new(struct rs_loop *l, int family)
         return stream_new(l, family == AF_UNIX ? &unix_ops : &tcp_ops);
 }
 
-static int connect_file(struct rs_loop *l, struct rs_file_stream *t, const resha_addr *addr)
+struct rs_file_stream *rs_other_stream_new(struct rs_loop *l, struct rs_file *file)
 {
-        struct rs_op op = { .kind = RS_OP_CONNECT, .addr = addr };
-        int rc = l->backend->ops->socket(l->backend, rs_addr_view(addr)->sockaddr.ss_family, SOCK_STREAM, &t->file);
+        bool terminal = file->kind == RS_FILE_PIPE && file->fd >= 0 && rs_terminal_is(file->fd);
+        struct rs_file_stream *t = stream_new(l, file->kind == RS_FILE_PLAIN ? &plain_ops
+                                                 : terminal                  ? &terminal_ops
+                                                                             : &pipe_ops);
 
-        if (rc < 0)
-                return rc;
-        op.file = t->file;
-        rc = (int)rs_operation(l, &op, "connect");
-        if (rc < 0)
-                l->backend->ops->file_close(t->file);
-        return rc;
+        if (!t)
+                return NULL;
+        t->file = file;
+        t->stream.one_way = true;
+        return t;
 }
 
-int resha_tcp_connect_addr(const resha_addr *addr, resha_stream **ret_stream)
+struct rs_file_stream *rs_file_stream_of(resha_stream *s)
 {
-        char text[RESHA_ADDR_TEXT_MAX];
-        struct rs_loop *l;
-        int rc = rs_enter(&l);
-
-        if (rc < 0)
-                return rc;
-        struct rs_file_stream *t = rs_socket_stream_new(l, resha_addr_family(addr));
-        if (!t)
-                return -ENOMEM;
-        rc = connect_file(l, t, addr);
-        if (rc == 0) {
-                l->open++;
-                *ret_stream = &t->stream;
-                return 0;
-        }
-        resha_free(t);
-        if (rc == -ECANCELED)
-                return rc;
-        return resha_fail_at(rc, NULL, "connect to %s: %s", resha_addr_format(addr, text, sizeof text),
-                             resha_strerror(rc));
+        return s->ops->close == file_close ? s->impl : NULL;
 }

@@ -59,7 +59,7 @@ TASK(semantics_253_stream_that_nobody_reads_makes_the_peer_wait)
         ASSERT_OK(until_it_waits(&f));
         for (int i = 0; i < 3; i++) {
                 ASSERT_EQ(resha_read_line(p.there, buf, sizeof buf), -EMSGSIZE);
-                ASSERT_TRUE(p.there->capacity <= 4096);
+                ASSERT_TRUE(p.there->in.capacity <= 4096);
                 ASSERT_OK(until_it_waits(&f));
                 ASSERT_EQ(f.rc, 0); /* it still waits to write */
         }
@@ -85,7 +85,7 @@ TASK(semantics_255_write_waits_for_a_peer_that_does_not_read)
         resha_spawn(&g, write_without_end, &f);
         ASSERT_OK(until_it_waits(&f));
         ASSERT_EQ(f.rc, 0);
-        ASSERT_TRUE(p.here->buffer == NULL);
+        ASSERT_TRUE(p.here->out.data == NULL);
         resha_group_cancel(&g);
         ASSERT_OK(resha_group_end(&g, 0));
         resha_stream_closep(&p.here);
