@@ -22,7 +22,7 @@ ECHOES = {
     "echo-16k": (50, 16384, 32768, False),
     "echo-16k-full": (50, 16384, 16384, False),
 }
-WINDOW_MS, SHORT_MS = 700, 50
+WINDOW_MS, SHORT_MS = 300, 50
 STREAM_SIZE = 65536
 IDLE = 10000
 FILES = 20000
@@ -152,13 +152,13 @@ def measured(bench, name, servers, mode, *arguments):
         command, environment = servers[server]
         with running(bench, command, **environment) as (process, port):
             return load(bench, mode, process, port, *arguments)
-    return pairs.in_turns(bench.rounds or 7, {s: lambda s=s: once(s) for s in servers}, bench.progress(name))
+    return pairs.in_turns(bench.rounds or 11, {s: lambda s=s: once(s) for s in servers}, bench.progress(name))
 
 
 # ---- the questions ----
 
 def compare(bench, figure, unit, figures, one, other, **extra):
-    pair = pairs.ratio(figures[one], figures[other])
+    pair = pairs.paired(figures[one], figures[other])
     bench.report(figure, {"unit": unit, "rounds": len(figures[one]), "ours": pairs.summary(figures[one]),
                           "peer": {"name": other, **pairs.summary(figures[other])}, **pair, **extra}, pair["ratio"])
 
@@ -206,8 +206,8 @@ def calls(bench):
         connections, size, buffer, _ = ECHOES[name]
         servers = usable(bench, {**bare(bench, "echo", buffer), **ours(bench, "echo", buffer)})
         try:
-            runs = measured(bench, "calls", servers, "echo", min(connections, 100) if bench.smoke else connections,
-                            size, SHORT_MS if bench.smoke else WINDOW_MS // 2, "calls")
+            runs = measured(bench, name, servers, "echo", min(connections, 100) if bench.smoke else connections,
+                            size, SHORT_MS if bench.smoke else WINDOW_MS, "calls")
         except Skipped as e:
             print(f"calls: skipped: {e}", file=sys.stderr)
             return
