@@ -81,8 +81,11 @@ RESHA_API RESHA_MUST int resha_connect(const resha_addr *addr, const resha_conne
 /* resha_connect() without options. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_tcp_connect_addr(const resha_addr *addr, resha_stream **ret_stream);
 
-/* Looks up a name and connects to the first of its addresses that answers; the next is tried after 250 ms or a failure
- * (RFC 8305). As resha_resolve() and resha_tcp_connect_addr(). [task] cancellation point */
+/* Looks up a name and connects to the first of its addresses that answers (RFC 8305): in the order of the look-up, with
+ * the families taking turns, at most 16; the next is tried after 250 ms, or at once if one fails; the others are given
+ * up when one has answered. As resha_resolve() and resha_tcp_connect_addr(); if all fail, one record names all, with
+ * the code of the first that this machine has a route to. There is no time limit but the system's (127 s):
+ * resha_timeout(). [task] cancellation point */
 RESHA_API RESHA_MUST int resha_tcp_connect(const char *host, uint16_t port, resha_stream **ret_stream);
 
 /* Connects to a Unix socket: "/run/x.sock", or "@name" as of resha_addr_unix(). [task] cancellation point */

@@ -37,6 +37,7 @@
  *     RESHA_TEST_SEEDS        how many seeds instead, as "500", or as "500%" of what the test says
  *     RESHA_TEST_FIRST_SEED   from which seed on [0] */
 
+#include <resha/addr.h>
 #include <resha/base.h>
 #include <resha/run.h>
 #include <resha/time.h>
@@ -137,6 +138,22 @@ RESHA_API uint64_t resha_test_random(void);
  * 0; -EINVAL; -EPERM where there is no simulated world. [loop] */
 RESHA_API int resha_test_fault(enum resha_test_fault kind, unsigned per_mille);
 RESHA_API int resha_test_latency(resha_duration at_most);
+
+/* From now on resha_resolve() of this name, in any case, gives these addresses, of IPv4 and IPv6, at most 1000, in this
+ * order, whatever their ports; n = 0: there is no such name. Until something is said "localhost" is 127.0.0.1, and no
+ * other name is there. 0; -EINVAL; -EPERM where there is no simulated world; -ENOMEM. [loop]
+ *
+ *     resha_addr addrs[2];
+ *     resha_addr_parse("2001:db8::1", 0, &addrs[0]);
+ *     resha_addr_parse("192.0.2.1", 0, &addrs[1]);
+ *     resha_test_name("db.example", addrs, 2); */
+RESHA_API int resha_test_name(const char *host, const resha_addr *addrs, size_t n);
+
+/* From now on nobody answers who connects to this address, of IPv4 or IPv6; port 0: to any port of it. The connect
+ * fails with -ETIMEDOUT after 127 s, as on Linux; datagrams are lost; what connections there are go on. At an address
+ * that is not silent somebody listens, or a connect is refused at once. 0; -EINVAL; -EPERM where there is no simulated
+ * world; -ENOMEM. [loop] */
+RESHA_API int resha_test_silent(const resha_addr *addr);
 
 /* How often it has happened in this run. [loop] */
 RESHA_API uint64_t resha_test_fired(enum resha_test_fault kind);

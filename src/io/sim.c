@@ -24,6 +24,7 @@
 #include <resha/alloc.h>
 
 #include "io/sim_file.h"
+#include "io/sim_hosts.h"
 #include "sys/ready.h"
 
 enum {
@@ -293,6 +294,7 @@ static void sim_destroy(struct rs_backend *b)
         struct sim *s = sim_world(b);
 
         sim_net_done(s);
+        sim_hosts_done(s);
         resha_free(s);
 }
 

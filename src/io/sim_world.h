@@ -24,6 +24,7 @@ struct sim {
         struct rs_list polls;  /* pending operations on real descriptors */
         struct rs_list files;  /* all, of sim_file.node */
         struct rs_list names;  /* the bound ones, of sim_file.named */
+        struct rs_list hosts;  /* of struct sim_host, sim_hosts.c */
         struct rs_list silent; /* of struct sim_silent, sim_connect.c */
         uint16_t next_port, next_client_port;
         unsigned next_name; /* of Unix sockets that ask for any */

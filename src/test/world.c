@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulated world, as tests that are made by hand steer it: the public form of io/sim.h. */
 
+#include <sys/socket.h>
+
 #include <resha/test.h>
 
 #include "core/core.h"
 #include "io/sim.h"
+#include "io/sim_hosts.h"
 
 _Static_assert((int)RESHA_TEST_LATENCY == (int)RS_FAULT_LATENCY && (int)RESHA_TEST_STALL == (int)RS_FAULT_STALL &&
                        (int)RESHA_TEST_SHORT_READ == (int)RS_FAULT_SHORT_READ &&
@@ -14,6 +17,8 @@ _Static_assert((int)RESHA_TEST_LATENCY == (int)RS_FAULT_LATENCY && (int)RESHA_TE
                        (int)RESHA_TEST_REFUSED == (int)RS_FAULT_REFUSED &&
                        (int)RESHA_TEST_ACCEPT == (int)RS_FAULT_ACCEPT && (int)RESHA_TEST_FAULTS == (int)RS_FAULT_NTH,
                "the public names of faults");
+
+enum { NAME_ADDRS_MAX = 1000 };
 
 /* NULL: this thread runs no simulated world. */
 static struct rs_sim_plan *plan_here(void)
@@ -65,4 +70,32 @@ uint64_t resha_test_fired(enum resha_test_fault kind)
         const struct rs_sim_plan *plan = plan_here();
 
         return plan && (unsigned)kind < RESHA_TEST_FAULTS ? plan->fired[kind] : 0;
+}
+
+static bool is_inet(const resha_addr *a)
+{
+        return resha_addr_family(a) == AF_INET || resha_addr_family(a) == AF_INET6;
+}
+
+int resha_test_name(const char *host, const resha_addr *addrs, size_t n)
+{
+        bool good = host && *host && n <= NAME_ADDRS_MAX && (addrs || n == 0);
+
+        if (!plan_here())
+                return resha_fail_at(-EPERM, NULL, "names are of the simulated world: RESHA_BACKEND=sim:SEED");
+        for (size_t i = 0; good && i < n; i++)
+                good = is_inet(&addrs[i]);
+        if (!good)
+                return resha_fail_at(-EINVAL, NULL, "the name \"%s\" with %zu addresses: 0 to %d, of IPv4 and IPv6",
+                                     host ? host : "", n, NAME_ADDRS_MAX);
+        return rs_sim_name(rs_loop_current->backend, host, addrs, n);
+}
+
+int resha_test_silent(const resha_addr *addr)
+{
+        if (!plan_here())
+                return resha_fail_at(-EPERM, NULL, "silent hosts are of the simulated world: RESHA_BACKEND=sim:SEED");
+        if (!is_inet(addr))
+                return resha_fail_at(-EINVAL, NULL, "a silent host has an address of IPv4 or IPv6");
+        return rs_sim_silent(rs_loop_current->backend, addr);
 }
