@@ -159,7 +159,16 @@ static int open_again(int fd, int flags, enum rs_file_kind kind, bool *ret_own)
         return own >= 0 ? own : rs_sys_duplicate(fd);
 }
 
-/* What must not block, and does, is made so. */
+static bool listens(const struct kn_file *f)
+{
+        int on = 0;
+
+        return f->base.kind == RS_FILE_SOCKET && rs_sys_getsockopt(f->base.fd, SOL_SOCKET, SO_ACCEPTCONN, &on) == 0 &&
+               on;
+}
+
+/* What must not block, and does, is made so. A listener for good: accept(2) has no flag of its own for that, and the
+ * loops and processes that share one would hang when one of them puts it back. */
 static int make_nonblocking(struct kn_file *f, bool borrowed)
 {
         int flags = rs_sys_file_flags(f->base.fd);
@@ -170,7 +179,8 @@ static int make_nonblocking(struct kn_file *f, bool borrowed)
         if (f->nonblocking || f->base.kind == RS_FILE_PLAIN || (borrowed && f->base.kind == RS_FILE_SOCKET))
                 return 0;
         int rc = rs_sys_file_flags_set(f->base.fd, flags | O_NONBLOCK);
-        f->nonblocking = f->put_back = rc == 0;
+        f->nonblocking = rc == 0;
+        f->put_back = rc == 0 && !listens(f);
         return rc;
 }
 

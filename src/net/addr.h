@@ -20,6 +20,7 @@ void rs_addr_set(resha_addr *ret_addr, const void *sockaddr, size_t size);
  * -ENAMETOOLONG. */
 int rs_addr_unix_scan(const char *text, resha_addr *ret_addr);
 void rs_addr_unix_format(const resha_addr *a, char text[static RESHA_ADDR_TEXT_MAX]);
+bool rs_addr_unix_path(const resha_addr *a, char path[static 109]); /* false: it has none */
 bool rs_addr_unix_equal(const resha_addr *a, const resha_addr *b);
 int rs_addr_unix_copy(const struct sockaddr *sa, size_t size, resha_addr *ret_addr);
 

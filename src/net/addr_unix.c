@@ -56,6 +56,17 @@ static struct name name_of(const resha_addr *a)
         return name_in((const char *)&view->sockaddr + HEAD, size < PATH_MAX_BYTES ? size : PATH_MAX_BYTES);
 }
 
+bool rs_addr_unix_path(const resha_addr *a, char path[static PATH_MAX_BYTES + 1])
+{
+        struct name n = name_of(a);
+
+        if (n.kind != PATH)
+                return false;
+        memcpy(path, n.bytes, n.size);
+        path[n.size] = '\0';
+        return true;
+}
+
 /* n fits. */
 static void make(struct name n, resha_addr *ret_addr)
 {

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Listeners. Shutting one down closes its socket as soon as no task is inside resha_accept(), so that new clients are
- * refused at once instead of waiting in a queue that nobody looks at. */
+ * refused at once instead of waiting in a queue that nobody looks at. The file of a Unix socket goes before the socket
+ * does: while that is open, no other file can be taken for it. How listeners are made: listen.c. */
 
 #include <errno.h>
-#include <string.h>
-#include <sys/socket.h>
 
 #include <resha/alloc.h>
 
-#include "base/addr.h"
+#include "net/listener.h"
 #include "net/stream.h"
-
-enum {
-        BACKLOG = 1024,
-        ADDRESSES = 16,
-};
 
 static int accept_failed(const resha_listener *n, int code)
 {
@@ -40,6 +34,7 @@ void resha_listener_shutdown(resha_listener *n)
         if (n->shut || n->loop != rs_loop_current)
                 return;
         n->shut = true;
+        rs_unix_file_remove(&n->name);
         if (n->accepting)
                 rs_operation_abort(n->loop, n->op, -ESHUTDOWN);
         else
@@ -130,80 +125,6 @@ int resha_accept(resha_listener *n, resha_stream **ret_stream)
         if (rc == -ESHUTDOWN)
                 return 0;
         return rc < 0 ? accept_failed(n, rc) : rc;
-}
-
-/* ---- the beginning ---- */
-
-static int listen_at(struct rs_loop *l, resha_listener *n, const resha_addr *addr)
-{
-        const struct rs_backend_ops *ops = l->backend->ops;
-        int rc = ops->socket(l->backend, rs_addr_view(addr)->sockaddr.ss_family, SOCK_STREAM, &n->file);
-
-        if (rc < 0)
-                return rc;
-        rc = ops->bind(n->file, addr, RS_BIND_REUSE_ADDR);
-        if (rc == 0)
-                rc = ops->listen(n->file, BACKLOG);
-        if (rc == 0)
-                rc = ops->file_addr(n->file, false, &n->addr);
-        if (rc < 0)
-                close_file(n);
-        return rc;
-}
-
-/* All addresses of IPv6 and with them those of IPv4; the latter alone where the machine has no IPv6. */
-static int listen_all(struct rs_loop *l, resha_listener *n, uint16_t port)
-{
-        resha_addr addr;
-        int rc = resha_addr_parse("::", port, &addr);
-
-        if (rc == 0)
-                rc = listen_at(l, n, &addr);
-        if (rc != -EAFNOSUPPORT && rc != -EADDRNOTAVAIL)
-                return rc;
-        rc = resha_addr_parse("0.0.0.0", port, &addr);
-        return rc < 0 ? rc : listen_at(l, n, &addr);
-}
-
-/* At the first address of the name that can be listened at. */
-static int listen_name(struct rs_loop *l, resha_listener *n, const char *host, uint16_t port)
-{
-        resha_addr addrs[ADDRESSES];
-        size_t count = 0;
-        int rc = resha_resolve(host, NULL, addrs, ADDRESSES, &count);
-
-        for (size_t i = 0; i < count; i++) {
-                resha_addr_set_port(&addrs[i], port);
-                rc = listen_at(l, n, &addrs[i]);
-                if (rc == 0)
-                        break;
-        }
-        return rc;
-}
-
-int resha_tcp_listen(const char *host, uint16_t port, resha_listener **ret_listener)
-{
-        struct rs_loop *l;
-        int rc = rs_enter(&l);
-
-        if (rc < 0)
-                return rc;
-        resha_listener *n = resha_calloc(1, sizeof *n);
-        if (!n)
-                return -ENOMEM;
-        n->loop = l;
-        bool all = !host || !*host;
-        rc = all ? listen_all(l, n, port) : listen_name(l, n, host, port);
-        if (rc == 0) {
-                l->open++;
-                *ret_listener = n;
-                return 0;
-        }
-        resha_free(n);
-        if (rc == -ECANCELED || rc == -ENOENT)
-                return rc; /* the look-up has said what */
-        return resha_fail_at(rc, NULL, "listen on %s port %u: %s", all ? "all addresses" : host, (unsigned)port,
-                             resha_strerror(rc));
 }
 
 int resha_listener_addr(resha_listener *n, resha_addr *ret_addr)

@@ -8,7 +8,9 @@
  * The shield lets the handlers go on when the caller is cancelled; the accept task stands outside of it. The caller
  * waits for the accept task, and then drains.
  *
- * A connection is accepted only when there is room for it, so those above the limit stay in the kernel's queue. When
+ * A connection is accepted only when there is room for it, so those above the limit stay in the kernel's queue. Its
+ * handler gets the thread before the next one is accepted: it need not wait until a whole burst is, and another process
+ * that accepts from the same queue gets its share of it. When
  * descriptors, memory or stacks run out, the server waits: a little longer each time, and not longer than until a
  * connection ends. A connection that was accepted by then is kept. What a handler returns is nobody's business but
  * its own: peers that break off are daily bread, and a server that reports them reports nothing else. A handler that
@@ -16,6 +18,7 @@
 
 #include <errno.h>
 
+#include "net/listener.h"
 #include "net/stream.h"
 
 enum {
@@ -142,6 +145,8 @@ static int accept_all(struct rs_server *v)
                 if (rc > 0) {
                         misses = 0;
                         rc = start(v, s);
+                        if (rc == 0)
+                                rc = resha_yield();
                 } else if (may_pass(rc)) {
                         rc = pause_accepting(v, misses++, rc);
                 }

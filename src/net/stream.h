@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include <resha/alloc.h>
-#include <resha/listener.h>
 #include <resha/stream.h>
 
 #include "core/core.h"
@@ -125,9 +124,6 @@ int rs_stream_send_kept(resha_stream *s);
 /* The file stream that s is; NULL: one of another kind. */
 struct rs_file_stream *rs_file_stream_of(resha_stream *s);
 
-/* The listener of v is shut down, and may be freed. */
-void rs_server_shut(struct rs_server *v);
-
 /* The stream of a file of the backend: the stream is first, and the implementation is the rest. */
 struct rs_file_stream {
         resha_stream stream;
@@ -141,16 +137,5 @@ struct rs_file_stream *rs_socket_stream_new(struct rs_loop *l, int family);
 
 /* That of another file, of kind "pipe", "terminal" or "file". */
 struct rs_file_stream *rs_other_stream_new(struct rs_loop *l, struct rs_file *file);
-
-struct resha_listener {
-        struct rs_loop *loop;
-        struct rs_file *file; /* NULL: shut down, and nobody is inside resha_accept() */
-        struct rs_op *op;     /* of the task inside */
-        struct rs_wait *closer;
-        struct rs_server *server; /* that accepts here, told at shutdown; then no more of it */
-        resha_addr addr;
-        bool accepting; /* a task is inside */
-        bool shut, closing;
-};
 
 #endif

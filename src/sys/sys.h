@@ -45,6 +45,12 @@ enum rs_syscall {
         RS_SYS_DUP,
         RS_SYS_FCNTL,
         RS_SYS_FSTAT,
+        RS_SYS_LSTAT,
+        RS_SYS_CHMOD,
+        RS_SYS_UNLINK,
+        RS_SYS_RENAME,
+        RS_SYS_FLOCK,
+        RS_SYS_GETCWD,
         RS_SYS_GETRANDOM,
         RS_SYS_SIGACTION,
         RS_SYS_THREAD,
@@ -113,6 +119,23 @@ int rs_sys_file_mode(int fd, mode_t *ret_mode);
 int rs_sys_file_flags(int fd); /* of its description: O_NONBLOCK and others */
 int rs_sys_file_flags_set(int fd, int flags);
 int rs_sys_close_on_exec(int fd);
+
+/* Names in the file system, see path.c. What a file is, whatever it is called: as long as it is open somewhere no other
+ * one is the same. */
+struct rs_sys_file {
+        uint64_t device, inode;
+        mode_t mode;
+};
+int rs_sys_pin(const char *path, struct rs_sys_file *ret_file); /* a descriptor that is good for nothing but being open;
+                                                                   symbolic links are not followed */
+int rs_sys_look(const char *path, struct rs_sys_file *ret_file); /* the same without one */
+int rs_sys_socket_mode(int fd,
+                       unsigned mode); /* the file that a Unix socket will be bound to; the umask takes from it */
+int rs_sys_pinned_mode(int fd, unsigned mode); /* the file's that rs_sys_pin() opened */
+int rs_sys_unlink(const char *path);
+int rs_sys_rename_new(const char *from, const char *to); /* -EEXIST: there is something */
+int rs_sys_lock_folder(const char *path); /* a descriptor whose closing unlocks it; -EAGAIN: it is locked */
+int rs_sys_working_folder(char *buf, size_t size);
 
 int rs_sys_random(uint64_t *ret_value);
 int64_t rs_sys_now(void);                       /* CLOCK_MONOTONIC, ns */

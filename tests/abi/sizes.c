@@ -26,6 +26,7 @@ SIZE(resha_group, 256);
 SIZE(resha_group_opts, 56);
 SIZE(resha_instant, 8);
 SIZE(resha_job_opts, 40);
+SIZE(resha_listen_opts, 48);
 SIZE(resha_limiter, 320);
 SIZE(resha_local, 24);
 SIZE(resha_locals, 16);

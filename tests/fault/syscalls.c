@@ -45,7 +45,13 @@ static int code_of(enum rs_syscall call)
         case RS_SYS_READ:
         case RS_SYS_SENDFILE: return -EIO;
         case RS_SYS_FCNTL:
-        case RS_SYS_FSTAT: return -ENOMEM;
+        case RS_SYS_FSTAT:
+        case RS_SYS_LSTAT: return -ENOMEM;
+        case RS_SYS_CHMOD: return -EROFS;
+        case RS_SYS_UNLINK:
+        case RS_SYS_RENAME: return -EACCES;
+        case RS_SYS_FLOCK: return -ENOLCK;
+        case RS_SYS_GETCWD: return -ENOENT;
         case RS_SYS_GETRANDOM: return -ENOSYS;
         case RS_SYS_THREAD: return -EAGAIN;
         case RS_SYS_EPOLL_WAIT:
