@@ -198,9 +198,9 @@ static ssize_t find_piece(resha_stream *s, struct search *q, size_t most)
                 size_t end = n > seen ? search(q, s->in.data + s->in.start, seen, n) : 0;
                 if (end)
                         return (ssize_t)end;
-                if (n == most)
+                if (rs_span_size(&s->in) > most)
                         return does_not_fit(s, q, most);
-                seen = n;
+                seen = n; /* as many as there is room for: it fits if this is the end, so it has to look */
                 int rc = make_room(&s->in);
                 if (rc < 0)
                         return rc;
