@@ -52,7 +52,8 @@ enum resha_test_victim {
 };
 
 /* What luck may bring, where the world allows it. The first five are what every correct program must bear: they are
- * there in all seeds but 0. The others make connections fail and happen only if asked for. */
+ * there in all seeds but 0. The others make connections fail, and datagrams what they are, and happen only if asked
+ * for. */
 enum resha_test_fault {
         RESHA_TEST_LATENCY,      /* bytes, ends and connects travel for a while */
         RESHA_TEST_STALL,        /* what could be done at once is done a little later */
@@ -62,6 +63,9 @@ enum resha_test_fault {
         RESHA_TEST_RESET,        /* the connection breaks at a read or write: -ECONNRESET at both ends */
         RESHA_TEST_REFUSED,      /* a connect is refused though somebody listens */
         RESHA_TEST_ACCEPT,       /* an accept fails for lack of descriptors: -EMFILE */
+        RESHA_TEST_LOSS,         /* a UDP datagram gets lost */
+        RESHA_TEST_DUPLICATE,    /* it comes twice */
+        RESHA_TEST_REORDER,      /* it comes later than those that were sent behind it */
         RESHA_TEST_FAULTS
 };
 
@@ -77,7 +81,8 @@ typedef struct resha_test_trial {
         uint64_t checkpoints, operations;
         uint64_t allocs;                                /* counted only where none was to fail */
         bool cancelled, alloc_failed, operation_failed; /* it came to that */
-        bool disturbed; /* one of these, or a connection that luck has made fail: it need not succeed */
+        bool disturbed; /* one of these, or a connection or datagram that luck has made fail: it need not
+                        * succeed */
         uint64_t _reserved[4];
 } resha_test_trial;
 

@@ -105,10 +105,17 @@ struct rs_sim_plan *rs_sim_plan(struct rs_backend *b)
 const char *rs_fault_name(enum rs_fault_kind kind)
 {
         static const char *const names[RS_FAULT_KINDS] = {
-                [RS_FAULT_LATENCY] = "latency",           [RS_FAULT_STALL] = "stall",
-                [RS_FAULT_SHORT_READ] = "short read",     [RS_FAULT_SHORT_WRITE] = "short write",
-                [RS_FAULT_SMALL_BUFFER] = "small buffer", [RS_FAULT_RESET] = "reset",
-                [RS_FAULT_REFUSED] = "refused",           [RS_FAULT_ACCEPT] = "accept",
+                [RS_FAULT_LATENCY] = "latency",
+                [RS_FAULT_STALL] = "stall",
+                [RS_FAULT_SHORT_READ] = "short read",
+                [RS_FAULT_SHORT_WRITE] = "short write",
+                [RS_FAULT_SMALL_BUFFER] = "small buffer",
+                [RS_FAULT_RESET] = "reset",
+                [RS_FAULT_REFUSED] = "refused",
+                [RS_FAULT_ACCEPT] = "accept",
+                [RS_FAULT_LOSS] = "loss",
+                [RS_FAULT_DUPLICATE] = "duplicate",
+                [RS_FAULT_REORDER] = "reorder",
                 [RS_FAULT_NTH] = "n-th operation",
         };
 

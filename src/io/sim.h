@@ -19,8 +19,11 @@ enum rs_fault_kind {
         RS_FAULT_SMALL_BUFFER, /* a connection takes 1 .. 4096 bytes instead of 64 KiB before its writer has to wait */
         RS_FAULT_RESET,        /* the connection breaks at a read or write: -ECONNRESET at both ends */
         RS_FAULT_REFUSED,      /* a connect is refused though somebody listens */
-        RS_FAULT_ACCEPT, /* an accept fails for lack of descriptors: -EMFILE; the connection stays in the backlog */
-        RS_FAULT_NTH,    /* the operation that fail_operation names; see there */
+        RS_FAULT_ACCEPT,    /* an accept fails for lack of descriptors: -EMFILE; the connection stays in the backlog */
+        RS_FAULT_LOSS,      /* a UDP datagram gets lost */
+        RS_FAULT_DUPLICATE, /* it comes twice */
+        RS_FAULT_REORDER,   /* it comes later than those behind it */
+        RS_FAULT_NTH,       /* the operation that fail_operation names; see there */
         RS_FAULT_KINDS
 };
 

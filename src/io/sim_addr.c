@@ -68,6 +68,11 @@ bool sim_addr_is_any(const resha_addr *a)
         return memcmp(&look(a)->v6.sin6_addr, &in6addr_any, sizeof in6addr_any) == 0;
 }
 
+bool sim_addr_is_broadcast(const resha_addr *a)
+{
+        return sim_addr_family(a) == AF_INET && look(a)->v4.sin_addr.s_addr == htonl(INADDR_BROADCAST);
+}
+
 static bool same_host(const resha_addr *a, const resha_addr *b)
 {
         if (sim_addr_family(a) == AF_INET)
@@ -86,11 +91,18 @@ bool sim_addr_covers(const resha_addr *on, const resha_addr *to)
 /* Nobody is at the wildcard: who connects to it reaches the loopback address. */
 resha_addr sim_addr_reached(const resha_addr *to)
 {
-        resha_addr a = *to;
-
         if (!sim_addr_is_any(to))
-                return a;
-        if (sim_addr_family(to) == AF_INET)
+                return *to;
+        resha_addr a = sim_addr_loopback(sim_addr_family(to));
+        sim_addr_set_port(&a, sim_addr_port(to));
+        return a;
+}
+
+resha_addr sim_addr_loopback(int family)
+{
+        resha_addr a = sim_addr_none(family);
+
+        if (family == AF_INET)
                 inside(&a)->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         else
                 inside(&a)->v6.sin6_addr = in6addr_loopback;

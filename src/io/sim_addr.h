@@ -25,6 +25,10 @@ void sim_addr_set_port(resha_addr *a, uint16_t port);
 /* The wildcard. */
 bool sim_addr_is_any(const resha_addr *a);
 
+/* 255.255.255.255. */
+bool sim_addr_is_broadcast(const resha_addr *a);
+resha_addr sim_addr_loopback(int family);
+
 /* Whether a socket on `on` gets what goes to the host of `to`; ports aside. */
 bool sim_addr_covers(const resha_addr *on, const resha_addr *to);
 

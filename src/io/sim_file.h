@@ -54,6 +54,11 @@ struct sim_file {
         struct rs_timer arrival; /* when all that is in the ring, and the end, become visible */
         bool fin_sent, fin_seen; /* the peer's end: sent, visible */
         bool dead;               /* reset */
+        /* DGRAM; lists of struct sim_message, sim_dgram.c */
+        struct rs_list coming, inbox, errors; /* on the way; to be received; kept for file_error() */
+        size_t queued, queued_bytes;          /* what counts against the limits */
+        size_t queue_max;                     /* Unix: so many and one more */
+        int64_t last_arrival;                 /* of what may not be overtaken */
         /* OUTSIDE */
         struct rs_file *real;
 };
@@ -86,6 +91,14 @@ static inline size_t sim_shortened(struct sim *s, enum rs_fault_kind kind, size_
         return n > 1 && sim_fires(s, kind) ? 1 + (size_t)sim_roll(s, n - 1) : n;
 }
 
+static inline int sim_take_error(struct sim_file *f)
+{
+        int error = f->error;
+
+        f->error = 0;
+        return error;
+}
+
 /* sim_net.c */
 
 /* A socket (or pipe, AF_UNSPEC), FRESH; NULL: no memory. */
@@ -108,6 +121,10 @@ void sim_name_drop(struct sim_file *f);
 bool sim_name_free(struct sim_file *f);
 /* Whether f, bound, has a connection with `remote` already, by another socket of the same name. */
 bool sim_name_connected(struct sim_file *f, const resha_addr *remote);
+/* What goes to this address comes to o, ports aside. */
+bool sim_name_covers(const struct sim_file *o, const resha_addr *to);
+/* The Unix datagram socket there, or why there is none. */
+int sim_name_dgram(struct sim *s, const resha_addr *to, struct sim_file **ret_dgram);
 /* The listener there, or why there is none: -ECONNREFUSED, -ENOENT, -EPROTOTYPE. */
 int sim_name_listener(struct sim *s, const resha_addr *to, struct sim_file **ret_listener);
 
@@ -134,7 +151,20 @@ int sim_stream_shutdown(struct sim_file *f);
 /* Takes leave of the peer: an orderly end, or a reset if asked for, or if bytes were left unread or on their way. */
 void sim_stream_hang_up(struct sim_file *f, bool abort);
 
+/* sim_dgram.c: true, and op->result, if the operation can be finished now. */
+void sim_dgram_init(struct sim_file *f);
+void sim_dgram_join(struct sim_file *f, struct sim_file *to); /* as by a connect, of Unix sockets */
+bool sim_dgram_connect(struct sim_file *f, struct rs_op *op);
+bool sim_dgram_send(struct sim_file *f, struct rs_op *op);
+bool sim_dgram_receive(struct sim_file *f, struct rs_op *op);
+bool sim_dgram_write(struct sim_file *f, struct rs_op *op);
+bool sim_dgram_read(struct sim_file *f, struct rs_op *op);
+int sim_dgram_shutdown(struct sim_file *f);
+void sim_dgram_close(struct sim_file *f);
+void sim_dgram_drop(struct sim_file *f); /* what has not been received */
+
 /* sim_option.c */
+int sim_option_value(const struct sim_file *f, enum rs_option which);
 int sim_option(struct rs_file *file, enum rs_option which, int *value, bool set);
 
 /* sim_outside.c */

@@ -11,8 +11,7 @@
 
 enum { PORT_FIRST = 40000 };
 
-/* What goes to this address comes to o, ports aside. */
-static bool covers(const struct sim_file *o, const resha_addr *to)
+bool sim_name_covers(const struct sim_file *o, const resha_addr *to)
 {
         if ((o->bind_flags & RS_BIND_V6_ONLY) && sim_addr_family(to) != AF_INET6)
                 return false;
@@ -48,7 +47,8 @@ bool sim_name_free(struct sim_file *f)
                         continue;
                 if (is_unix(f) ? sim_addr_same(&f->local, &o->local)
                                : sim_addr_port(&f->local) == sim_addr_port(&o->local) &&
-                                         (covers(o, &f->local) || covers(f, &o->local)) && !may_share(f, o))
+                                         (sim_name_covers(o, &f->local) || sim_name_covers(f, &o->local)) &&
+                                         !may_share(f, o))
                         return false;
         }
         return true;
@@ -113,18 +113,32 @@ bool sim_name_connected(struct sim_file *f, const resha_addr *remote)
         return false;
 }
 
-static int unix_listener(struct sim *s, const resha_addr *to, struct sim_file **ret_listener)
+/* Who has this Unix name, for datagrams or not. */
+static int unix_named(struct sim *s, const resha_addr *to, bool dgram, struct sim_file **ret)
 {
         bool path = sim_addr_is_path(to);
 
         for (struct rs_node *n = s->names.first; n; n = n->next) {
                 struct sim_file *o = RS_CONTAINER(n, struct sim_file, named);
-                if (!is_unix(o) || !sim_addr_same(&o->local, to) || (o->state == DGRAM && !path))
+                bool same_kind = (o->state == DGRAM) == dgram;
+                if (!is_unix(o) || !sim_addr_same(&o->local, to) || !(same_kind || path))
                         continue;
-                *ret_listener = o;
-                return o->state == LISTENER ? 0 : o->state == DGRAM ? -EPROTOTYPE : -ECONNREFUSED;
+                *ret = o;
+                return same_kind ? 0 : -EPROTOTYPE;
         }
         return path ? -ENOENT : sim_addr_is_unnamed(to) ? -EINVAL : -ECONNREFUSED;
+}
+
+int sim_name_dgram(struct sim *s, const resha_addr *to, struct sim_file **ret_dgram)
+{
+        return unix_named(s, to, true, ret_dgram);
+}
+
+static int unix_listener(struct sim *s, const resha_addr *to, struct sim_file **ret_listener)
+{
+        int rc = unix_named(s, to, false, ret_listener);
+
+        return rc == 0 && (*ret_listener)->state != LISTENER ? -ECONNREFUSED : rc;
 }
 
 /* A listener on the very host is better than one on all. Those that share a port take turns. */
@@ -137,7 +151,8 @@ int sim_name_listener(struct sim *s, const resha_addr *to, struct sim_file **ret
         for (struct rs_node *n = s->names.first; n; n = n->next) {
                 struct sim_file *o = RS_CONTAINER(n, struct sim_file, named);
                 if (o->state == LISTENER && !is_unix(o) && sim_addr_port(&o->local) == sim_addr_port(to) &&
-                    covers(o, to) && (!found || (sim_addr_is_any(&found->local) && !sim_addr_is_any(&o->local))))
+                    sim_name_covers(o, to) &&
+                    (!found || (sim_addr_is_any(&found->local) && !sim_addr_is_any(&o->local))))
                         found = o;
         }
         if (!found)

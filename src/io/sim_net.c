@@ -52,7 +52,7 @@ void sim_call_callers(struct sim_file *f)
 
 /* ---- operations ---- */
 
-static bool serve(struct sim_file *f, struct rs_op *op)
+static bool serve_stream(struct sim_file *f, struct rs_op *op)
 {
         switch (op->kind) {
         case RS_OP_READ: return sim_stream_read(f, op);
@@ -61,12 +61,25 @@ static bool serve(struct sim_file *f, struct rs_op *op)
         case RS_OP_SEND_FILE: return sim_stream_send_file(f, op);
         case RS_OP_ACCEPT: return sim_accept(f, op);
         case RS_OP_CONNECT: return sim_connect(f, op);
-        case RS_OP_RECEIVE:
-        case RS_OP_SEND: op->result = -EOPNOTSUPP; return true;
-        case RS_OP_POLL: break; /* has no file */
+        default: op->result = sim_is_pipe(f) ? -ENOTSOCK : -EOPNOTSUPP; return true;
         }
-        op->result = -EINVAL;
-        return true;
+}
+
+static bool serve_dgram(struct sim_file *f, struct rs_op *op)
+{
+        switch (op->kind) {
+        case RS_OP_READ: return sim_dgram_read(f, op);
+        case RS_OP_WRITE: return sim_dgram_write(f, op);
+        case RS_OP_RECEIVE: return sim_dgram_receive(f, op);
+        case RS_OP_SEND: return sim_dgram_send(f, op);
+        case RS_OP_CONNECT: return sim_dgram_connect(f, op);
+        default: op->result = -EOPNOTSUPP; return true;
+        }
+}
+
+static bool serve(struct sim_file *f, struct rs_op *op)
+{
+        return f->state == DGRAM ? serve_dgram(f, op) : serve_stream(f, op);
 }
 
 static struct sim_side *side_of(struct rs_op *op)
@@ -151,6 +164,7 @@ void sim_file_free(struct sim_file *f)
         sim_never(s, &f->out.timer);
         sim_never(s, &f->arrival);
         sim_never(s, &f->reset);
+        sim_dgram_drop(f);
         sim_name_drop(f);
         sim_unplace(f);
         rs_list_remove(&s->files, &f->node);
@@ -164,12 +178,35 @@ int sim_socket(struct rs_backend *b, int family, int type, struct rs_file **ret_
 
         if (sim_nth(s))
                 return -EMFILE;
-        if ((family != AF_INET && family != AF_INET6 && family != AF_UNIX) || type != SOCK_STREAM)
+        if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
                 return -EAFNOSUPPORT;
+        if (type != SOCK_STREAM && type != SOCK_DGRAM)
+                return -ESOCKTNOSUPPORT;
         struct sim_file *f = sim_file_new(s, family);
         if (!f)
                 return -ENOMEM;
+        if (type == SOCK_DGRAM)
+                sim_dgram_init(f);
         *ret_file = &f->file;
+        return 0;
+}
+
+/* Two that know nobody else. */
+static int make_dgrams(struct sim *s, struct rs_file *ret_two[2])
+{
+        struct sim_file *first = sim_file_new(s, AF_UNIX), *second = first ? sim_file_new(s, AF_UNIX) : NULL;
+
+        if (!second) {
+                if (first)
+                        sim_file_free(first);
+                return -ENOMEM;
+        }
+        sim_dgram_init(first);
+        sim_dgram_init(second);
+        sim_dgram_join(first, second);
+        sim_dgram_join(second, first);
+        ret_two[0] = &first->file;
+        ret_two[1] = &second->file;
         return 0;
 }
 
@@ -199,6 +236,8 @@ int sim_pair(struct rs_backend *b, int type, struct rs_file *ret_pair[2])
 
         if (sim_nth(s))
                 return -EMFILE;
+        if (type == SOCK_DGRAM)
+                return make_dgrams(s, ret_pair);
         return type == SOCK_STREAM ? make_two(s, AF_UNIX, ret_pair) : -ESOCKTNOSUPPORT;
 }
 
@@ -252,7 +291,7 @@ int sim_file_shutdown(struct rs_file *file)
                 return -ENOTSOCK;
         if (f->state == LISTENER)
                 return 0;
-        return sim_stream_shutdown(f);
+        return f->state == DGRAM ? sim_dgram_shutdown(f) : sim_stream_shutdown(f);
 }
 
 void sim_file_close(struct rs_file *file)
@@ -264,6 +303,8 @@ void sim_file_close(struct rs_file *file)
                 sim_stop_listening(f);
         else if (f->state == STREAM)
                 sim_stream_hang_up(f, file->reset && f->family != AF_UNIX);
+        else if (f->state == DGRAM)
+                sim_dgram_close(f);
         else if (f->state == OUTSIDE) {
                 f->real->reset = file->reset;
                 kn_file_close(f->real);

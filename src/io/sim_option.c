@@ -74,6 +74,11 @@ static int kept(const struct sim_file *f, enum rs_option which, int value)
         }
 }
 
+int sim_option_value(const struct sim_file *f, enum rs_option which)
+{
+        return f->options[which] ? (int)(f->options[which] - 1) : standard(f, which);
+}
+
 int sim_option(struct rs_file *file, enum rs_option which, int *value, bool set)
 {
         struct sim_file *f = file_of(file);
@@ -88,7 +93,7 @@ int sim_option(struct rs_file *file, enum rs_option which, int *value, bool set)
                 if (rc >= 0)
                         f->options[which] = INT64_C(1) + rc;
         } else if (rc == 0) {
-                *value = f->options[which] ? (int)(f->options[which] - 1) : standard(f, which);
+                *value = sim_option_value(f, which);
         }
         return rc < 0 ? rc : 0;
 }

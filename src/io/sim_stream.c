@@ -125,14 +125,6 @@ static bool breaks(struct sim_file *f)
 
 /* ---- reading and writing ---- */
 
-static int take_error(struct sim_file *f)
-{
-        int error = f->error;
-
-        f->error = 0;
-        return error;
-}
-
 static size_t copy_out(struct sim_file *f, char *to, size_t n)
 {
         size_t first = f->capacity - f->head < n ? f->capacity - f->head : n;
@@ -170,7 +162,7 @@ static void copy_in(struct sim_file *f, const char *from, size_t n)
 static int read_at_end(struct sim_file *f)
 {
         if (f->family == AF_UNIX || !f->fin_seen)
-                return take_error(f); /* 0 if there is none */
+                return sim_take_error(f); /* 0 if there is none */
         return 0;
 }
 
@@ -210,7 +202,7 @@ static int unwritable(struct sim_file *f)
         if (f->write_shut)
                 return -EPIPE;
         if (f->dead)
-                return f->error && f->family != AF_UNIX ? take_error(f) : -EPIPE;
+                return f->error && f->family != AF_UNIX ? sim_take_error(f) : -EPIPE;
         if (!f->peer && is_local(f))
                 return -EPIPE;
         if (!breaks(f))

@@ -134,7 +134,8 @@ static void count_faults(struct test *t, const struct rs_sim_plan *plan)
 {
         for (unsigned k = 0; k < RESHA_TEST_FAULTS; k++)
                 t->fired[k] += plan->fired[k];
-        t->breaks |= plan->fired[RS_FAULT_RESET] || plan->fired[RS_FAULT_REFUSED] || plan->fired[RS_FAULT_ACCEPT];
+        t->breaks |= plan->fired[RS_FAULT_RESET] || plan->fired[RS_FAULT_REFUSED] || plan->fired[RS_FAULT_ACCEPT] ||
+                     plan->fired[RS_FAULT_LOSS];
 }
 
 static int trial_main(void *arg)

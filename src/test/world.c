@@ -15,7 +15,9 @@ _Static_assert((int)RESHA_TEST_LATENCY == (int)RS_FAULT_LATENCY && (int)RESHA_TE
                        (int)RESHA_TEST_SMALL_BUFFER == (int)RS_FAULT_SMALL_BUFFER &&
                        (int)RESHA_TEST_RESET == (int)RS_FAULT_RESET &&
                        (int)RESHA_TEST_REFUSED == (int)RS_FAULT_REFUSED &&
-                       (int)RESHA_TEST_ACCEPT == (int)RS_FAULT_ACCEPT && (int)RESHA_TEST_FAULTS == (int)RS_FAULT_NTH,
+                       (int)RESHA_TEST_ACCEPT == (int)RS_FAULT_ACCEPT && (int)RESHA_TEST_LOSS == (int)RS_FAULT_LOSS &&
+                       (int)RESHA_TEST_DUPLICATE == (int)RS_FAULT_DUPLICATE &&
+                       (int)RESHA_TEST_REORDER == (int)RS_FAULT_REORDER && (int)RESHA_TEST_FAULTS == (int)RS_FAULT_NTH,
                "the public names of faults");
 
 enum { NAME_ADDRS_MAX = 1000 };
