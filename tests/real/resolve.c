@@ -412,6 +412,62 @@ TASK(without_a_thread_there_is_no_look_up)
         return 0;
 }
 
+/* ---- connecting to a name ---- */
+
+static uint16_t port_of_nobody(void)
+{
+        uint16_t port;
+
+        close(real_listen(1, &port));
+        return port;
+}
+
+TASK(a_name_that_refuses_is_one_error_that_names_it_and_its_address)
+{
+        char text[128];
+        resha_stream *s = NULL;
+        uint16_t port = port_of_nobody();
+
+        ASSERT_EQ(resha_tcp_connect("127.1", port, &s), -ECONNREFUSED);
+        snprintf(text, sizeof text, "connect to 127.1 port %u: Connection refused (1 address: 127.0.0.1:%u)", port,
+                 port);
+        ASSERT_STR(resha_error_of(-ECONNREFUSED)->text, text);
+        ASSERT_EQ(resha_tcp_connect("not..a.name", port, &s), -ENOENT);
+        return 0;
+}
+
+struct caller {
+        uint16_t port;
+        unsigned connected;
+};
+
+static int connect_and_close(void *arg)
+{
+        struct caller *c = arg;
+        resha_stream *s RESHA_CLEANUP(resha_stream_closep) = NULL;
+        int rc = resha_tcp_connect("127.1", c->port, &s);
+
+        c->connected += rc == 0;
+        return rc;
+}
+
+/* Wherever the cancel comes, in the look-up, the connect, or behind it: no descriptor is left open. */
+TASK(connects_to_a_name_that_are_given_up_at_any_moment)
+{
+        struct caller c = { .connected = 0 };
+        int fd = real_listen(1000, &c.port);
+
+        ASSERT_OK(resha_resolve_keep(RESHA_S(0)));
+        unsigned before = real_fds();
+        for (int i = 0; c.connected < 50; i++) {
+                int rc = resha_timeout(RESHA_US(i % 500), connect_and_close, &c);
+                ASSERT_TRUE(rc == 0 || rc == -ETIME);
+        }
+        ASSERT_EQ(real_fds(), before);
+        close(fd);
+        return 0;
+}
+
 /* Timeouts around the moment at which the answer comes. */
 TASK(answers_and_cancels_at_the_same_moment)
 {

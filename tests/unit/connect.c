@@ -9,9 +9,6 @@
 
 #include "test.h"
 
-#include "io/sim_file.h"
-#include "net/stream.h"
-
 enum { ADDRS_MAX = 24 };
 
 static const char NAME[] = "db.example";
@@ -196,18 +193,18 @@ TASK(at_most_sixteen_addresses_are_tried_and_both_families)
 
 /* ---- winners and losers ---- */
 
-/* Two listeners with room for one connection each, that is taken. */
+/* Two listeners whose backlogs are full: of two connections each, as Linux counts. */
 struct full {
         struct world w;
-        resha_stream *before[2], *accepted[2];
+        resha_stream *before[4], *accepted[2];
 };
 
 static void full_close(struct full *f)
 {
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 4; i++)
                 resha_stream_closep(&f->before[i]);
+        for (int i = 0; i < 2; i++)
                 resha_stream_closep(&f->accepted[i]);
-        }
         world_close(&f->w);
 }
 
@@ -239,18 +236,23 @@ TASK(a_second_winner_is_closed)
         char byte = 'x';
         RESHA_GROUP(g);
 
-        world_make(&f.w, "+192.0.2.1 +192.0.2.2");
+        world_make(&f.w, "192.0.2.1 192.0.2.2");
         resha_group_begin(&g, NULL);
         for (int i = 0; i < 2; i++) {
-                file_of(f.w.listeners[i]->file)->backlog_max = 1;
+                const resha_listen_opts opts = { .backlog = 1 };
+                ASSERT_OK(resha_listen(&f.w.addrs[i], &opts, &f.w.listeners[i]));
                 ASSERT_OK(resha_tcp_connect_addr(&f.w.addrs[i], &f.before[i]));
+                ASSERT_OK(resha_tcp_connect_addr(&f.w.addrs[i], &f.before[2 + i]));
         }
         resha_spawn(&g, make_room, &f);
         ASSERT_OK(resha_tcp_connect(NAME, PORT, &won));
         ASSERT_ELAPSED(t, 300);
         ASSERT_OK(resha_stream_addr(won, true, &a));
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
+                accept_at(&f, i, &peers[i]);
+                resha_stream_closep(&peers[i]);
                 accept_at(&f, i, &peers[i]); /* both have been connected */
+        }
         ASSERT_OK(resha_write_all(won, &byte, 1, NULL));
         int mine = resha_addr_equal(&a, &f.w.addrs[0]) ? 0 : 1;
         ASSERT_EQ(resha_read(peers[mine], &byte, 1), 1);
