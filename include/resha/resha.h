@@ -10,6 +10,7 @@
 #include <resha/base.h>
 #include <resha/combine.h>
 #include <resha/condition.h>
+#include <resha/datagram.h>
 #include <resha/embed.h>
 #include <resha/error.h>
 #include <resha/event.h>

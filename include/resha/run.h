@@ -32,7 +32,7 @@ enum resha_report_kind {
          * began */
         RESHA_REPORT_SHORTAGE,
         RESHA_REPORT_SLOW,      /* a task ran for longer than slow_step from one wait to the next */
-        RESHA_REPORT_LEFT_OPEN, /* streams or listeners were not closed when the run ended */
+        RESHA_REPORT_LEFT_OPEN, /* streams, listeners or datagram sockets were not closed at its end */
 };
 
 /* What many tasks take part in is reported once for each of them: part 1 to `parts`, one right after the other.

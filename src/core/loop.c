@@ -287,9 +287,9 @@ void rs_loop_done(struct rs_loop *l)
                 rs_report(l, RESHA_REPORT_DROPPED, 0, NULL,
                           "%zu results of thread jobs or look-ups were dropped: the run had ended before", posts);
         if (l->open)
-                rs_report(l, RESHA_REPORT_LEFT_OPEN, 0, NULL,
-                          "%zu stream%s or listener%s not closed before the run ended", l->open,
-                          l->open == 1 ? "" : "s", l->open == 1 ? " was" : "s were");
+                rs_report(l, RESHA_REPORT_LEFT_OPEN, 0, NULL, "%zu %s not closed before the run ended", l->open,
+                          l->open == 1 ? "stream, listener or datagram socket was"
+                                       : "streams, listeners or datagram sockets were");
         rs_stacks_done(&l->stacks, leak);
         while (l->record_free) {
                 struct rs_record *r = l->record_free;

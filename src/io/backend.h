@@ -50,6 +50,7 @@ struct rs_datagram {
         void *data; /* SEND: not written to */
         size_t size;
         size_t length;   /* out, RECEIVE: bytes in data */
+        size_t whole;    /* out, RECEIVE: bytes that it had; as length, unless truncated */
         resha_addr addr; /* RECEIVE: from whom (none if the kernel does not tell); SEND: to whom, none: the peer */
         bool truncated;  /* out, RECEIVE: it was longer than size, and the rest is lost */
 };
@@ -61,7 +62,8 @@ enum rs_op_kind {
         RS_OP_SEND_FILE, /* some bytes, at most size, of descriptor fd from offset on; 0: its end. -EOPNOTSUPP, -EINVAL:
                             not from or to such a thing, and the caller copies */
         RS_OP_RECEIVE,   /* some of `size` datagrams at buf (struct rs_datagram *): how many, at least 1 */
-        RS_OP_SEND,      /* the same; those behind an error are not sent, and that is told next time */
+        RS_OP_SEND,      /* the same; those behind an error are not sent, and that is told next time. -ENOBUFS: no room
+                            on the way or at the receiver, and nothing tells when there is */
         RS_OP_ACCEPT,    /* result 0 and ret_file */
         RS_OP_CONNECT,   /* to addr; result 0 */
         RS_OP_POLL, /* fd (foreign, not owned), events as poll(2); result: the ready mask; level-triggered, one shot */
@@ -142,6 +144,9 @@ struct rs_backend_ops {
         int (*release)(struct rs_file *f); /* the descriptor, as it was when adopted; frees f. -EOPNOTSUPP */
         int (*option)(struct rs_file *f, enum rs_option which, int *value, bool set);
         int (*file_addr)(struct rs_file *f, bool peer, resha_addr *ret_addr);
+        /* The oldest error that is kept since RS_OPTION_RECEIVE_ERRORS: its negative code, and whom the datagram was
+         * for; 0: there is none. NULL: that option is not known here. */
+        int (*file_error)(struct rs_file *f, resha_addr *ret_addr);
         int (*file_shutdown)(struct rs_file *f); /* the writing side */
         void (*file_close)(struct rs_file *f);   /* no operation is pending on it; never fails; frees f */
 

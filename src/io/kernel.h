@@ -6,6 +6,7 @@
  * operation, kernel_try.c. How they wait is their own. */
 
 #include <stdatomic.h>
+#include <sys/socket.h>
 
 #include "base/list.h"
 #include "io/backend.h"
@@ -87,6 +88,8 @@ int64_t kn_timeout(const struct kn *k, int64_t deadline);
 /* The result of the operation, -EAGAIN: it has to wait, for its direction to become ready. */
 ssize_t kn_try(struct kn_file *f, struct rs_op *op);
 
+int kn_file_error(struct rs_file *f, resha_addr *ret_addr);
+
 /* Before an accept: that its connection will have a file. 0 or -ENOMEM. After it: the file, and op->ret_file. */
 int kn_accept_room(struct kn *k);
 void kn_accepted(struct kn_file *listener, struct rs_op *op, int fd);
@@ -108,6 +111,10 @@ int kn_adopt(struct rs_backend *b, int fd, bool borrowed, struct rs_file **ret_f
 int kn_release(struct rs_file *f);
 int kn_option(struct rs_file *f, enum rs_option which, int *value, bool set);
 int kn_file_addr(struct rs_file *f, bool peer, resha_addr *ret_addr);
+
+/* An address as the kernel has told it, `size` bytes of it. An IPv4 address in the clothes of IPv6, as a wildcard
+ * socket has it, is shown as what it is. */
+void kn_addr_told(resha_addr *a, socklen_t size);
 int kn_file_shutdown(struct rs_file *f);
 void kn_file_close(struct rs_file *file);
 
@@ -118,6 +125,7 @@ struct kn_file *kn_file_new(struct kn *k, int fd, enum rs_file_kind kind);
 #define KN_FILE_OPS \
         .now = kn_now, .random = kn_random, .wake = kn_wake, .socket = kn_socket, .bind = kn_bind, \
         .listen = kn_listen, .pair = kn_pair, .pipe = kn_pipe, .adopt = kn_adopt, .release = kn_release, \
-        .option = kn_option, .file_addr = kn_file_addr, .file_shutdown = kn_file_shutdown, .file_close = kn_file_close
+        .option = kn_option, .file_addr = kn_file_addr, .file_error = kn_file_error, \
+        .file_shutdown = kn_file_shutdown, .file_close = kn_file_close
 
 #endif

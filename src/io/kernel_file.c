@@ -251,14 +251,15 @@ int kn_release(struct rs_file *file)
 
 /* ---- names and options ---- */
 
-/* An IPv4 address in the clothes of IPv6, as a wildcard listener has it, is shown as what it is. */
-static void undress(struct rs_addr *a)
+void kn_addr_told(resha_addr *addr, socklen_t size)
 {
+        struct rs_addr *a = rs_addr_of(addr);
         struct sockaddr_in6 six;
         struct sockaddr_in four = { .sin_family = AF_INET };
 
+        a->size = size;
         memcpy(&six, &a->sockaddr, sizeof six);
-        if (six.sin6_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
+        if (size < sizeof six || six.sin6_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
                 return;
         four.sin_port = six.sin6_port;
         memcpy(&four.sin_addr, &six.sin6_addr.s6_addr[12], sizeof four.sin_addr);
@@ -268,15 +269,14 @@ static void undress(struct rs_addr *a)
 
 int kn_file_addr(struct rs_file *f, bool peer, resha_addr *ret_addr)
 {
-        struct rs_addr a = { .size = 0 };
-        socklen_t size = sizeof a.sockaddr;
-        int rc = rs_sys_sockname(f->fd, peer, (struct sockaddr *)&a.sockaddr, &size);
+        resha_addr a = { { 0 } };
+        socklen_t size = sizeof rs_addr_of(&a)->sockaddr;
+        int rc = rs_sys_sockname(f->fd, peer, (struct sockaddr *)&rs_addr_of(&a)->sockaddr, &size);
 
         if (rc < 0)
                 return rc;
-        a.size = size;
-        undress(&a);
-        memcpy(ret_addr, &a, sizeof a);
+        kn_addr_told(&a, size);
+        *ret_addr = a;
         return 0;
 }
 
@@ -306,7 +306,7 @@ static int keepalive(struct rs_file *f, int *value, bool set)
 }
 
 /* Where the kernel keeps it; false: nowhere. */
-static bool option_name(const struct rs_file *f, enum rs_option which, int *ret_level, int *ret_name)
+static bool option_name(enum rs_option which, int *ret_level, int *ret_name)
 {
         *ret_level = SOL_SOCKET;
         switch (which) {
@@ -317,10 +317,7 @@ static bool option_name(const struct rs_file *f, enum rs_option which, int *ret_
         case RS_OPTION_BROADCAST: *ret_name = SO_BROADCAST; return true;
         case RS_OPTION_TYPE: *ret_name = SO_TYPE; return true;
         case RS_OPTION_LISTENING: *ret_name = SO_ACCEPTCONN; return true;
-        case RS_OPTION_RECEIVE_ERRORS:
-                *ret_level = family_of(f) == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
-                *ret_name = *ret_level == IPPROTO_IPV6 ? IPV6_RECVERR : IP_RECVERR;
-                return true;
+        case RS_OPTION_RECEIVE_ERRORS: *ret_level = IPPROTO_IP, *ret_name = IP_RECVERR; return true;
         case RS_OPTION_KEEPALIVE: break;
         }
         return false;
@@ -332,8 +329,13 @@ int kn_option(struct rs_file *f, enum rs_option which, int *value, bool set)
 
         if (which == RS_OPTION_KEEPALIVE)
                 return keepalive(f, value, set);
-        if (!option_name(f, which, &level, &name))
+        if (!option_name(which, &level, &name))
                 return -ENOPROTOOPT;
+        if (which == RS_OPTION_RECEIVE_ERRORS && set && family_of(f) == AF_INET6) { /* which sends by IPv4 too */
+                int rc = rs_sys_setsockopt(f->fd, IPPROTO_IPV6, IPV6_RECVERR, *value);
+                if (rc < 0)
+                        return rc;
+        }
         return set ? rs_sys_setsockopt(f->fd, level, name, *value) : rs_sys_getsockopt(f->fd, level, name, value);
 }
 

@@ -8,8 +8,12 @@
  * been ended by its peer: there the end, or the error, is what the next read gives. */
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
+
+#include <linux/errqueue.h> /* of struct timespec */
 
 #include <resha/alloc.h>
 
@@ -93,22 +97,64 @@ static ssize_t try_receive(struct kn_file *f, const struct rs_op *op)
         if (n == -EAGAIN)
                 f->ready[KN_READING] = false;
         for (int i = 0; i < n; i++) {
-                const struct msghdr *m = &t.headers[i].msg_hdr;
-                d[i].length = t.headers[i].msg_len;
-                d[i].truncated = m->msg_flags & MSG_TRUNC;
-                rs_addr_of(&d[i].addr)->size = m->msg_namelen;
+                d[i].whole = t.headers[i].msg_len;
+                d[i].truncated = d[i].whole > d[i].size;
+                d[i].length = d[i].truncated ? d[i].size : d[i].whole;
+                kn_addr_told(&d[i].addr, t.headers[i].msg_hdr.msg_namelen);
         }
         return n;
 }
 
+/* EAGAIN to a datagram that names its receiver, a Unix socket, is the receiver's: it has no room, and this socket is as
+ * writable as ever. Only one that is connected is told when there is room. */
 static ssize_t try_send(struct kn_file *f, const struct rs_op *op)
 {
+        const struct rs_datagram *first = op->buf;
         struct batch t;
         int n = rs_sys_sendmmsg(f->base.fd, t.headers, batch_init(&t, op->buf, op->size, false));
 
+        if (n == -EAGAIN && rs_addr_view(&first->addr)->sockaddr.ss_family == AF_UNIX)
+                return -ENOBUFS;
         if (n == -EAGAIN)
                 f->ready[KN_WRITING] = false;
         return n;
+}
+
+/* What was wrong, and not just here: those that this machine found by itself are in the queue too, but they were the
+ * result of the call. 0: nothing of that kind. */
+static int error_in(struct msghdr *m)
+{
+        struct sock_extended_err e;
+
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+                if (!(c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) &&
+                    !(c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))
+                        continue;
+                memcpy(&e, CMSG_DATA(c), sizeof e);
+                if (e.ee_origin == SO_EE_ORIGIN_ICMP || e.ee_origin == SO_EE_ORIGIN_ICMP6)
+                        return -(int)e.ee_errno;
+        }
+        return 0;
+}
+
+int kn_file_error(struct rs_file *f, resha_addr *ret_addr)
+{
+        _Alignas(struct cmsghdr) char control[512];
+        int rc = 0, code = 0;
+
+        while (rc >= 0 && code == 0) {
+                resha_addr a = { { 0 } };
+                struct msghdr m = { .msg_name = &rs_addr_of(&a)->sockaddr,
+                                    .msg_namelen = sizeof rs_addr_of(&a)->sockaddr,
+                                    .msg_control = control,
+                                    .msg_controllen = sizeof control };
+                rc = (int)rs_sys_recv_error(f->fd, &m);
+                code = rc < 0 ? 0 : error_in(&m);
+                kn_addr_told(&a, m.msg_namelen);
+                if (code < 0)
+                        *ret_addr = a;
+        }
+        return rc == -EAGAIN ? 0 : rc < 0 ? rc : code;
 }
 
 /* ---- connections ---- */

@@ -69,12 +69,17 @@ ssize_t rs_sys_sendmsg(int fd, const struct msghdr *message)
 
 int rs_sys_recvmmsg(int fd, struct mmsghdr *messages, unsigned n)
 {
-        return (int)CALL(RS_SYS_RECV, recvmmsg(fd, messages, n, MSG_DONTWAIT, NULL));
+        return (int)CALL(RS_SYS_RECV, recvmmsg(fd, messages, n, MSG_DONTWAIT | MSG_TRUNC, NULL));
 }
 
 int rs_sys_sendmmsg(int fd, struct mmsghdr *messages, unsigned n)
 {
         return (int)CALL(RS_SYS_SEND, sendmmsg(fd, messages, n, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+ssize_t rs_sys_recv_error(int fd, struct msghdr *message)
+{
+        return CALL(RS_SYS_RECV, recvmsg(fd, message, MSG_ERRQUEUE | MSG_DONTWAIT));
 }
 
 int rs_sys_shutdown(int fd, int how)

@@ -89,7 +89,8 @@ ssize_t rs_sys_write(int fd, const void *buf, size_t size); /* async-signal-safe
 void rs_sys_close(int fd);
 
 /* Sockets: non-blocking, close-on-exec. Sending never raises SIGPIPE; no call that moves bytes blocks, whatever the
- * descriptor's flags. A message of sendmsg, recvmmsg, sendmmsg has no control data. */
+ * descriptor's flags. A message of sendmsg, recvmmsg, sendmmsg has no control data;
+ * recvmmsg says how long it was, also if that is more than there was room for. */
 int rs_sys_socket(int family, int type);
 int rs_sys_socketpair(int type, int ret_fds[2]); /* Unix */
 int rs_sys_bind(int fd, const struct sockaddr *addr, socklen_t size);
@@ -101,6 +102,7 @@ ssize_t rs_sys_send(int fd, const void *buf, size_t size);
 ssize_t rs_sys_sendmsg(int fd, const struct msghdr *message);
 int rs_sys_recvmmsg(int fd, struct mmsghdr *messages, unsigned n);
 int rs_sys_sendmmsg(int fd, struct mmsghdr *messages, unsigned n);
+ssize_t rs_sys_recv_error(int fd, struct msghdr *message); /* of a datagram sent before; -EAGAIN: there is none */
 int rs_sys_shutdown(int fd, int how);
 int rs_sys_sockname(int fd, bool peer, struct sockaddr *addr, socklen_t *size);
 int rs_sys_setsockopt(int fd, int level, int name, int value);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* Datagrams that did not arrive, and those that there is no room for, on the real kernel. */
+
+#include "common.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- helpers ---- */
+
+static const char *text_of(const resha_addr *a)
+{
+        static char text[RESHA_ADDR_TEXT_MAX];
+
+        return resha_addr_format(a, text, sizeof text);
+}
+
+struct receiver {
+        resha_dgram *d;
+        char buf[64];
+        ssize_t result;
+        resha_addr from;
+};
+
+static int receive(void *arg)
+{
+        struct receiver *r = arg;
+
+        r->result = resha_dgram_recv(r->d, r->buf, sizeof r->buf, &r->from);
+        return 0;
+}
+
+/* ---- errors of datagrams that were sent ---- */
+
+TASK(with_a_peer_an_icmp_error_is_the_next_result)
+{
+        resha_addr gone = real_nobody(), whom;
+        resha_dgram *c = real_dgram_to(&gone);
+        char buf[8];
+
+        ASSERT_OK(resha_dgram_send(c, "x", 1, NULL));
+        ASSERT_EQ(resha_dgram_recv(c, buf, sizeof buf, &whom), -ECONNREFUSED);
+        ASSERT_TRUE(resha_addr_equal(&whom, &gone));
+        ASSERT_HAS(resha_error_of(-ECONNREFUSED)->text, text_of(&gone));
+        ASSERT_OK(resha_dgram_send(c, "x", 1, NULL));
+        ASSERT_EQ(resha_dgram_send(c, "x", 1, NULL), -ECONNREFUSED);
+        ASSERT_HAS(resha_error_of(-ECONNREFUSED)->text, text_of(&gone));
+
+        resha_dgram *s; /* it comes, and all is well */
+        ASSERT_OK(resha_dgram_open(&(resha_dgram_opts){ .local = &gone }, &s));
+        ASSERT_OK(resha_dgram_send(c, "yes", 3, NULL));
+        ASSERT_EQ(resha_dgram_recv(s, buf, sizeof buf, NULL), 3);
+        resha_dgram_close(s);
+        resha_dgram_close(c);
+        return 0;
+}
+
+TASK(without_a_peer_icmp_errors_are_dropped)
+{
+        resha_addr gone = real_nobody(), mine;
+        resha_dgram *c = real_dgram("127.0.0.1", NULL, &mine);
+        char buf[8];
+
+        ASSERT_OK(resha_dgram_send(c, "x", 1, &gone));
+        ASSERT_OK(resha_dgram_send(c, "x", 1, &mine));
+        ASSERT_EQ(resha_dgram_recv(c, buf, sizeof buf, NULL), 1);
+        resha_dgram_close(c);
+        return 0;
+}
+
+/* Each with whom it is about; what is sent to others is sent, and what comes from others comes. */
+static void errors_of(const char *host)
+{
+        resha_addr gone[3], mine, whom;
+        resha_dgram *c = real_dgram(host, &(resha_dgram_opts){ .errors = true }, &mine);
+        char buf[8];
+
+        ASSERT_OK(resha_addr_parse("127.0.0.1", resha_addr_port(&mine), &mine));
+        for (int i = 0; i < 3; i++)
+                gone[i] = real_nobody();
+        for (int i = 0; i < 3; i++) {
+                ASSERT_OK(resha_dgram_send(c, "x", 1, &gone[i]));
+                ASSERT_OK(resha_dgram_send(c, "self", 4, &mine));
+        }
+        for (int i = 0; i < 3; i++) {
+                ASSERT_EQ(resha_dgram_recv(c, buf, sizeof buf, &whom), -ECONNREFUSED);
+                ASSERT_TRUE(resha_addr_equal(&whom, &gone[i]));
+                ASSERT_HAS(resha_error_of(-ECONNREFUSED)->text, text_of(&gone[i]));
+        }
+        for (int i = 0; i < 3; i++) {
+                ASSERT_EQ(resha_dgram_recv(c, buf, sizeof buf, &whom), 4);
+                ASSERT_TRUE(resha_addr_equal(&whom, &mine));
+        }
+        resha_dgram_close(c);
+}
+
+TASK(without_a_peer_icmp_errors_say_whom_they_are_about)
+{
+        errors_of("127.0.0.1");
+        errors_of("::");
+        return 0;
+}
+
+TASK(an_error_that_a_send_meets_wakes_who_receives)
+{
+        resha_addr gone = real_nobody(), mine;
+        resha_dgram *c = real_dgram("127.0.0.1", &(resha_dgram_opts){ .errors = true }, &mine);
+        struct receiver r = { .d = c };
+        RESHA_GROUP(g);
+
+        for (int i = 0; i < 20; i++) {
+                resha_group_begin(&g, NULL);
+                resha_spawn(&g, receive, &r);
+                ASSERT_OK(resha_yield());
+                ASSERT_OK(resha_dgram_send(c, "x", 1, &gone));
+                ASSERT_OK(resha_dgram_send(c, "x", 1, &mine)); /* meets it */
+                ASSERT_OK(resha_group_end(&g, 0));
+                ASSERT_TRUE(r.result == 1 || r.result == -ECONNREFUSED);
+                bool error_first = r.result < 0;
+                ASSERT_OK(receive(&r));
+                ASSERT_EQ(r.result, error_first ? 1 : -ECONNREFUSED);
+                ASSERT_TRUE(resha_addr_equal(&r.from, error_first ? &mine : &gone));
+        }
+        resha_dgram_close(c);
+        return 0;
+}
+
+TASK(a_batch_with_the_dead_among_its_receivers_is_sent)
+{
+        resha_addr gone = real_nobody(), server, mine, whom;
+        resha_dgram *s = real_dgram("127.0.0.1", NULL, &server);
+        resha_dgram *c = real_dgram("127.0.0.1", &(resha_dgram_opts){ .errors = true }, &mine);
+        resha_message m[40];
+        size_t sent;
+        char buf[8];
+
+        for (int i = 0; i < 40; i++)
+                m[i] = (resha_message){ .data = "x", .size = 1, .addr = i % 2 ? gone : server };
+        ASSERT_OK(resha_dgram_send_many(c, m, 40, &sent));
+        ASSERT_EQ(sent, 40);
+        for (int i = 0; i < 20; i++)
+                ASSERT_EQ(resha_dgram_recv(s, buf, sizeof buf, NULL), 1);
+        ASSERT_EQ(resha_dgram_recv(c, buf, sizeof buf, &whom), -ECONNREFUSED);
+        ASSERT_TRUE(resha_addr_equal(&whom, &gone));
+        resha_dgram_close(c);
+        resha_dgram_close(s);
+        return 0;
+}
+
+/* ---- no room ---- */
+
+static int no_room_first(enum rs_syscall call)
+{
+        static int times;
+
+        if (call != RS_SYS_SEND)
+                return 0;
+        real_calls[call]++;
+        return times++ < 6 ? -ENOBUFS : 0;
+}
+
+TASK(a_full_queue_on_the_way_is_waited_out_without_spinning)
+{
+        resha_addr server;
+        resha_dgram *s = real_dgram("127.0.0.1", NULL, &server), *c = real_dgram_to(&server);
+        char buf[8];
+
+        memset(real_calls, 0, sizeof real_calls);
+        rs_fault_hook = no_room_first;
+        resha_instant t = resha_now();
+        ASSERT_OK(resha_dgram_send(c, "x", 1, NULL));
+        rs_fault_hook = NULL;
+        ASSERT_EQ(real_calls[RS_SYS_SEND], 7);
+        ASSERT_TRUE(test_ms_since(t) >= 31); /* 0.5, 1, 2, 4, 8, 16 */
+        ASSERT_EQ(resha_dgram_recv(s, buf, sizeof buf, NULL), 1);
+        resha_dgram_close(c);
+        resha_dgram_close(s);
+        return 0;
+}
+
+struct sender {
+        resha_dgram *d;
+        const resha_addr *to;
+        int left, result;
+};
+
+static int send_all(void *arg)
+{
+        struct sender *v = arg;
+
+        while (v->left > 0 && (v->result = resha_dgram_send(v->d, "unix", 4, v->to)) == 0)
+                v->left--;
+        return 0;
+}
+
+static resha_addr unix_name(const char *tail)
+{
+        char name[64];
+        resha_addr a;
+
+        snprintf(name, sizeof name, "@resha-test-%d-%s", (int)getpid(), tail);
+        ASSERT_OK(resha_addr_unix(name, &a));
+        return a;
+}
+
+/* Nothing tells a sender without a peer that there is room again. */
+static void unix_full(bool connected)
+{
+        resha_addr server = unix_name("full");
+        resha_dgram *s, *c;
+        enum { ALL = 1000 };
+        char buf[8];
+        RESHA_GROUP(g);
+
+        ASSERT_OK(resha_dgram_open(&(resha_dgram_opts){ .local = &server }, &s));
+        resha_addr unnamed;
+        ASSERT_OK(resha_addr_scan("unix:", &unnamed));
+        ASSERT_OK(resha_dgram_open(
+                connected ? &(resha_dgram_opts){ .peer = &server } : &(resha_dgram_opts){ .local = &unnamed }, &c));
+        struct sender v = { .d = c, .to = connected ? NULL : &server, .left = ALL };
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, send_all, &v);
+        ASSERT_OK(resha_sleep(RESHA_MS(20)));
+        ASSERT_TRUE(v.left > 0 && v.left < ALL); /* it waits */
+        for (int i = 0; i < ALL; i++)
+                ASSERT_EQ(resha_dgram_recv(s, buf, sizeof buf, NULL), 4);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(v.left, 0);
+
+        v.left = ALL;
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, send_all, &v);
+        ASSERT_OK(resha_sleep(RESHA_MS(20)));
+        resha_dgram_close(c); /* ends this wait, too */
+        ASSERT_EQ(v.result, -EBADF);
+        ASSERT_OK(resha_group_end(&g, 0));
+        resha_dgram_close(s);
+}
+
+TASK(a_unix_receiver_that_does_not_read_makes_its_senders_wait)
+{
+        unix_full(true);
+        unix_full(false);
+        return 0;
+}
