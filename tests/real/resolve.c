@@ -451,7 +451,8 @@ static int connect_and_close(void *arg)
         return rc;
 }
 
-/* Wherever the cancel comes, in the look-up, the connect, or behind it: no descriptor is left open. */
+/* Wherever the cancel comes, in the look-up, the connect, or behind it: no descriptor is left open, and none is
+ * closed twice. */
 TASK(connects_to_a_name_that_are_given_up_at_any_moment)
 {
         struct caller c = { .connected = 0 };
@@ -459,11 +460,13 @@ TASK(connects_to_a_name_that_are_given_up_at_any_moment)
 
         ASSERT_OK(resha_resolve_keep(RESHA_S(0)));
         unsigned before = real_fds();
+        real_count();
         for (int i = 0; c.connected < 50; i++) {
                 int rc = resha_timeout(RESHA_US(i % 500), connect_and_close, &c);
                 ASSERT_TRUE(rc == 0 || rc == -ETIME);
         }
         ASSERT_EQ(real_fds(), before);
+        ASSERT_EQ(real_calls[RS_SYS_CLOSE], real_calls[RS_SYS_SOCKET]); /* each once */
         close(fd);
         return 0;
 }
