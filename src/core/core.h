@@ -182,6 +182,7 @@ struct rs_task {
         bool circle;            /* its wait has closed a circle, which the loop has not reported yet */
         uint8_t cause;          /* rs_cause: of cancel_requested */
         uint32_t searched;      /* number of the last search for a circle that came by */
+        uintptr_t frame_low;    /* address of the innermost own scope if on its stack, else UINTPTR_MAX */
         struct rs_stack *stack; /* NULL before its first run */
         union {
                 uint64_t mark; /* of this task among all of the process: tells it from others in the same place */
@@ -192,7 +193,6 @@ struct rs_task {
         void *arg;
         struct rs_scope *scope;     /* innermost: its own, else the group's; NULL for the main task outside any */
         struct rs_scope *outermost; /* of its own scopes; NULL: none */
-        uintptr_t frame_low;        /* address of the innermost own scope if on its stack, else UINTPTR_MAX */
         struct rs_group *group;     /* NULL: main task */
         struct rs_node sibling;
         resha_task *handle; /* the caller's, or NULL */
