@@ -323,6 +323,7 @@ static const struct rs_backend_ops sim_ops = {
         .release = sim_release,
         .option = sim_option,
         .file_addr = sim_file_addr,
+        .file_error = sim_dgram_error,
         .file_shutdown = sim_file_shutdown,
         .file_close = sim_file_close,
         .destroy = sim_destroy,

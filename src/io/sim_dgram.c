@@ -418,6 +418,7 @@ static void take_first(struct sim_file *f, struct rs_datagram *d)
 {
         struct sim_message *m = message_at(f->inbox.first);
 
+        d->whole = m->size;
         d->truncated = m->size > d->size;
         d->length = d->truncated ? d->size : m->size;
         if (d->length > 0)
@@ -456,6 +457,20 @@ bool sim_dgram_read(struct sim_file *f, struct rs_op *op)
         if (done && op->result == 1)
                 op->result = (ssize_t)d.length;
         return done;
+}
+
+/* Where more are kept, the next call runs into the next one. */
+int sim_dgram_error(struct rs_file *file, resha_addr *ret_addr)
+{
+        struct sim_file *f = (struct sim_file *)(void *)file;
+        struct sim_message *m = message_at(f->errors.first);
+
+        if (!m)
+                return 0;
+        *ret_addr = m->from;
+        message_free(&f->errors, m);
+        f->error = rs_list_empty(&f->errors) ? 0 : -ECONNREFUSED;
+        return -ECONNREFUSED;
 }
 
 int sim_dgram_shutdown(struct sim_file *f)

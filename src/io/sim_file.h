@@ -159,6 +159,7 @@ bool sim_dgram_send(struct sim_file *f, struct rs_op *op);
 bool sim_dgram_receive(struct sim_file *f, struct rs_op *op);
 bool sim_dgram_write(struct sim_file *f, struct rs_op *op);
 bool sim_dgram_read(struct sim_file *f, struct rs_op *op);
+int sim_dgram_error(struct rs_file *file, resha_addr *ret_addr);
 int sim_dgram_shutdown(struct sim_file *f);
 void sim_dgram_close(struct sim_file *f);
 void sim_dgram_drop(struct sim_file *f); /* what has not been received */

@@ -198,6 +198,13 @@ int audit_tcp_listen(const char *host, uint16_t port, resha_listener **ret_liste
         return resha_tcp_listen(host, port, ret_listener);
 }
 
+int audit_dgram_open(const resha_dgram_opts *opts, resha_dgram **ret_dgram)
+{
+        if (audit)
+                audit->has_streams = true;
+        return resha_dgram_open(opts, ret_dgram);
+}
+
 int audit_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret_stream)
 {
         if (audit)

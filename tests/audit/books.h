@@ -27,7 +27,7 @@ struct audit {
         unsigned lost;         /* errors reported as lost */
         uint64_t begun, ended; /* tasks */
         bool may_get_stuck;    /* it does undisturbed, on purpose */
-        bool has_streams;      /* which the test releases, unless it is ended before */
+        bool has_streams;      /* or others like them, which the test releases, unless it is ended before */
         bool endless;          /* it was cancelled for having no end */
         int last_child_rc;     /* what the group was told of the task that ended last */
         char context[256];

@@ -157,32 +157,3 @@ enum rs_syscall real_failed(void)
 {
         return atomic_load(&failed);
 }
-
-resha_dgram *real_dgram(const char *host, const resha_dgram_opts *opts, resha_addr *ret_addr)
-{
-        resha_dgram_opts o = opts ? *opts : (resha_dgram_opts){ .local = NULL };
-        resha_addr local;
-        resha_dgram *d;
-
-        ASSERT_OK(resha_addr_parse(host, 0, &local));
-        o.local = &local;
-        ASSERT_OK(resha_dgram_open(&o, &d));
-        ASSERT_OK(resha_dgram_addr(d, false, ret_addr));
-        return d;
-}
-
-resha_dgram *real_dgram_to(const resha_addr *peer)
-{
-        resha_dgram *d;
-
-        ASSERT_OK(resha_dgram_open(&(resha_dgram_opts){ .peer = peer }, &d));
-        return d;
-}
-
-resha_addr real_nobody(void)
-{
-        resha_addr a;
-
-        resha_dgram_close(real_dgram("127.0.0.1", NULL, &a));
-        return a;
-}

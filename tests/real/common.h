@@ -28,12 +28,6 @@ struct real_pair {
 void real_pair(struct real_pair *p);
 void real_pair_close(struct real_pair *p);
 
-/* A datagram socket at a free port of a literal address, with other options as they are said (or NULL); one with a
- * peer; an address where nobody receives. TASK only. */
-resha_dgram *real_dgram(const char *host, const resha_dgram_opts *opts, resha_addr *ret_addr);
-resha_dgram *real_dgram_to(const resha_addr *peer);
-resha_addr real_nobody(void);
-
 /* How often each system call was made since real_count(). */
 extern unsigned real_calls[RS_SYS_COUNT];
 void real_count(void);

@@ -1,51 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Datagrams that did not arrive, and those that there is no room for, on the real kernel. */
+/* Datagrams that did not arrive, and those that there is no room for. */
 
-#include "common.h"
+#include "dgram.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
-/* ---- helpers ---- */
-
-static const char *text_of(const resha_addr *a)
+/* What is on its way has come. */
+static void settle(void)
 {
-        static char text[RESHA_ADDR_TEXT_MAX];
-
-        return resha_addr_format(a, text, sizeof text);
-}
-
-struct receiver {
-        resha_dgram *d;
-        char buf[64];
-        ssize_t result;
-        resha_addr from;
-};
-
-static int receive(void *arg)
-{
-        struct receiver *r = arg;
-
-        r->result = resha_dgram_recv(r->d, r->buf, sizeof r->buf, &r->from);
-        return 0;
+        ASSERT_OK(resha_sleep(RESHA_MS(20)));
 }
 
 /* ---- errors of datagrams that were sent ---- */
 
 TASK(with_a_peer_an_icmp_error_is_the_next_result)
 {
-        resha_addr gone = real_nobody(), whom;
-        resha_dgram *c = real_dgram_to(&gone);
+        resha_addr gone = addr_of_nobody(), whom;
+        resha_dgram *c = dgram_to(&gone);
         char buf[8];
 
         ASSERT_OK(resha_dgram_send(c, "x", 1, NULL));
         ASSERT_EQ(resha_dgram_recv(c, buf, sizeof buf, &whom), -ECONNREFUSED);
         ASSERT_TRUE(resha_addr_equal(&whom, &gone));
-        ASSERT_HAS(resha_error_of(-ECONNREFUSED)->text, text_of(&gone));
+        ASSERT_HAS(resha_error_of(-ECONNREFUSED)->text, addr_text(&gone));
         ASSERT_OK(resha_dgram_send(c, "x", 1, NULL));
+        settle();
         ASSERT_EQ(resha_dgram_send(c, "x", 1, NULL), -ECONNREFUSED);
-        ASSERT_HAS(resha_error_of(-ECONNREFUSED)->text, text_of(&gone));
+        ASSERT_HAS(resha_error_of(-ECONNREFUSED)->text, addr_text(&gone));
 
         resha_dgram *s; /* it comes, and all is well */
         ASSERT_OK(resha_dgram_open(&(resha_dgram_opts){ .local = &gone }, &s));
@@ -58,8 +40,8 @@ TASK(with_a_peer_an_icmp_error_is_the_next_result)
 
 TASK(without_a_peer_icmp_errors_are_dropped)
 {
-        resha_addr gone = real_nobody(), mine;
-        resha_dgram *c = real_dgram("127.0.0.1", NULL, &mine);
+        resha_addr gone = addr_of_nobody(), mine;
+        resha_dgram *c = dgram_at("127.0.0.1", NULL, &mine);
         char buf[8];
 
         ASSERT_OK(resha_dgram_send(c, "x", 1, &gone));
@@ -73,20 +55,21 @@ TASK(without_a_peer_icmp_errors_are_dropped)
 static void errors_of(const char *host)
 {
         resha_addr gone[3], mine, whom;
-        resha_dgram *c = real_dgram(host, &(resha_dgram_opts){ .errors = true }, &mine);
+        resha_dgram *c = dgram_at(host, &(resha_dgram_opts){ .errors = true }, &mine);
         char buf[8];
 
         ASSERT_OK(resha_addr_parse("127.0.0.1", resha_addr_port(&mine), &mine));
         for (int i = 0; i < 3; i++)
-                gone[i] = real_nobody();
+                gone[i] = addr_of_nobody();
         for (int i = 0; i < 3; i++) {
                 ASSERT_OK(resha_dgram_send(c, "x", 1, &gone[i]));
                 ASSERT_OK(resha_dgram_send(c, "self", 4, &mine));
         }
+        settle();
         for (int i = 0; i < 3; i++) {
                 ASSERT_EQ(resha_dgram_recv(c, buf, sizeof buf, &whom), -ECONNREFUSED);
                 ASSERT_TRUE(resha_addr_equal(&whom, &gone[i]));
-                ASSERT_HAS(resha_error_of(-ECONNREFUSED)->text, text_of(&gone[i]));
+                ASSERT_HAS(resha_error_of(-ECONNREFUSED)->text, addr_text(&gone[i]));
         }
         for (int i = 0; i < 3; i++) {
                 ASSERT_EQ(resha_dgram_recv(c, buf, sizeof buf, &whom), 4);
@@ -104,8 +87,8 @@ TASK(without_a_peer_icmp_errors_say_whom_they_are_about)
 
 TASK(an_error_that_a_send_meets_wakes_who_receives)
 {
-        resha_addr gone = real_nobody(), mine;
-        resha_dgram *c = real_dgram("127.0.0.1", &(resha_dgram_opts){ .errors = true }, &mine);
+        resha_addr gone = addr_of_nobody(), mine;
+        resha_dgram *c = dgram_at("127.0.0.1", &(resha_dgram_opts){ .errors = true }, &mine);
         struct receiver r = { .d = c };
         RESHA_GROUP(g);
 
@@ -128,9 +111,9 @@ TASK(an_error_that_a_send_meets_wakes_who_receives)
 
 TASK(a_batch_with_the_dead_among_its_receivers_is_sent)
 {
-        resha_addr gone = real_nobody(), server, mine, whom;
-        resha_dgram *s = real_dgram("127.0.0.1", NULL, &server);
-        resha_dgram *c = real_dgram("127.0.0.1", &(resha_dgram_opts){ .errors = true }, &mine);
+        resha_addr gone = addr_of_nobody(), server, mine, whom;
+        resha_dgram *s = dgram_at("127.0.0.1", NULL, &server);
+        resha_dgram *c = dgram_at("127.0.0.1", &(resha_dgram_opts){ .errors = true }, &mine);
         resha_message m[40];
         size_t sent;
         char buf[8];
@@ -150,35 +133,6 @@ TASK(a_batch_with_the_dead_among_its_receivers_is_sent)
 
 /* ---- no room ---- */
 
-static int no_room_first(enum rs_syscall call)
-{
-        static int times;
-
-        if (call != RS_SYS_SEND)
-                return 0;
-        real_calls[call]++;
-        return times++ < 6 ? -ENOBUFS : 0;
-}
-
-TASK(a_full_queue_on_the_way_is_waited_out_without_spinning)
-{
-        resha_addr server;
-        resha_dgram *s = real_dgram("127.0.0.1", NULL, &server), *c = real_dgram_to(&server);
-        char buf[8];
-
-        memset(real_calls, 0, sizeof real_calls);
-        rs_fault_hook = no_room_first;
-        resha_instant t = resha_now();
-        ASSERT_OK(resha_dgram_send(c, "x", 1, NULL));
-        rs_fault_hook = NULL;
-        ASSERT_EQ(real_calls[RS_SYS_SEND], 7);
-        ASSERT_TRUE(test_ms_since(t) >= 31); /* 0.5, 1, 2, 4, 8, 16 */
-        ASSERT_EQ(resha_dgram_recv(s, buf, sizeof buf, NULL), 1);
-        resha_dgram_close(c);
-        resha_dgram_close(s);
-        return 0;
-}
-
 struct sender {
         resha_dgram *d;
         const resha_addr *to;
@@ -194,20 +148,10 @@ static int send_all(void *arg)
         return 0;
 }
 
-static resha_addr unix_name(const char *tail)
-{
-        char name[64];
-        resha_addr a;
-
-        snprintf(name, sizeof name, "@resha-test-%d-%s", (int)getpid(), tail);
-        ASSERT_OK(resha_addr_unix(name, &a));
-        return a;
-}
-
 /* Nothing tells a sender without a peer that there is room again. */
 static void unix_full(bool connected)
 {
-        resha_addr server = unix_name("full");
+        resha_addr server = addr_of_unix("full");
         resha_dgram *s, *c;
         enum { ALL = 1000 };
         char buf[8];
