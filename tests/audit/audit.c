@@ -205,6 +205,20 @@ int audit_dgram_open(const resha_dgram_opts *opts, resha_dgram **ret_dgram)
         return resha_dgram_open(opts, ret_dgram);
 }
 
+int audit_listen(const resha_addr *addr, const resha_listen_opts *opts, resha_listener **ret_listener)
+{
+        if (audit)
+                audit->has_streams = true;
+        return resha_listen(addr, opts, ret_listener);
+}
+
+int audit_unix_listen(const char *path, const resha_listen_opts *opts, resha_listener **ret_listener)
+{
+        if (audit)
+                audit->has_streams = true;
+        return resha_unix_listen(path, opts, ret_listener);
+}
+
 int audit_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret_stream)
 {
         if (audit)

@@ -69,10 +69,14 @@ void audit_group_leave(resha_group *g);
 
 int audit_tcp_listen(const char *host, uint16_t port, resha_listener **ret_listener);
 int audit_dgram_open(const resha_dgram_opts *opts, resha_dgram **ret_dgram);
+int audit_listen(const resha_addr *addr, const resha_listen_opts *opts, resha_listener **ret_listener);
+int audit_unix_listen(const char *path, const resha_listen_opts *opts, resha_listener **ret_listener);
 int audit_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret_stream);
 
 #ifndef AUDIT_INSIDE
 #define resha_tcp_listen audit_tcp_listen
+#define resha_listen audit_listen
+#define resha_unix_listen audit_unix_listen
 #define resha_stream_new audit_stream_new
 #define resha_dgram_open audit_dgram_open
 #define resha_run audit_run
