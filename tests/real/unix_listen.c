@@ -373,6 +373,32 @@ TASK(a_server_that_begins_between_the_look_and_the_removal_keeps_its_file)
         return 0;
 }
 
+static bool locked_at_the_rename;
+
+static int try_to_lock(enum rs_syscall call)
+{
+        if (call == RS_SYS_RENAME && !locked_at_the_rename) {
+                int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                locked_at_the_rename = flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+                close(fd);
+        }
+        return 0;
+}
+
+TASK(the_folder_is_locked_while_a_dead_file_is_removed)
+{
+        resha_listener *n;
+
+        leave_dead(at("x"));
+        rs_fault_hook = try_to_lock;
+        ASSERT_OK(resha_unix_listen(at("x"), NULL, &n));
+        rs_fault_hook = NULL;
+        ASSERT_TRUE(locked_at_the_rename);
+        resha_listener_close(n);
+        clean();
+        return 0;
+}
+
 TASK(a_folder_that_somebody_has_locked_is_no_obstacle)
 {
         resha_listener *n;
