@@ -33,6 +33,7 @@ typedef struct resha_dgram_opts {
         /* tell errors of single datagrams though there is no peer: resha_dgram_recv() [false: they are dropped] */
         bool errors;
         int receive_buffer, send_buffer; /* bytes of the kernel's, which doubles them [0: the system's] */
+        unsigned mode;                   /* of a Unix socket's file, as 0600 [0: as the umask has it] */
         uint64_t _reserved[4];
 } resha_dgram_opts;
 
@@ -49,9 +50,10 @@ typedef struct resha_message {
 } resha_message;
 
 /* Opens a socket. NULL: all defaults, a UDP socket with some free port of all addresses of IPv6 and IPv4. Others cannot
- * bind to its port: SO_REUSEADDR, which would let them take its datagrams, is not set. 0; -EADDRINUSE, -EACCES,
- * -EADDRNOTAVAIL, -EAFNOSUPPORT, -EINVAL, -ENOMEM; Unix peers: -ENOENT, -ECONNREFUSED nobody there. [task] cancellation
- * point */
+ * bind to its port: SO_REUSEADDR, which would let them take its datagrams, is not set. The file of a Unix socket is
+ * dealt with as resha_listen() does: a dead one is replaced, a live one never, its own is removed at close. 0;
+ * -EADDRINUSE, -EACCES, -EADDRNOTAVAIL, -EAFNOSUPPORT, -EINVAL, -ENOMEM; Unix peers: -ENOENT, -ECONNREFUSED nobody
+ * there. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_dgram_open(const resha_dgram_opts *opts, resha_dgram **ret_dgram);
 
 /* This end's address, or the peer's. 0; -ENOTCONN: it has no peer. [loop] */

@@ -26,6 +26,7 @@
 
 #include "base/addr.h"
 #include "core/core.h"
+#include "net/unix_file.h"
 
 enum {
         RECEIVING = 0,
@@ -47,6 +48,7 @@ struct resha_dgram {
         bool errors;    /* are queued */
         bool error_due; /* the queue has to be looked at before waiting */
         resha_addr peer;
+        struct rs_unix_file name; /* to be removed with it */
 };
 
 /* ---- entering and leaving ---- */
@@ -420,11 +422,14 @@ static int set_options(struct rs_file *f, const resha_dgram_opts *o, bool errors
         return rc;
 }
 
-static int bind_file(struct rs_file *f, const resha_addr *local, const resha_dgram_opts *o)
+static int bind_file(resha_dgram *d, const resha_addr *local, const resha_dgram_opts *o, const char **ret_why)
 {
+        const struct rs_backend_ops *ops = d->loop->backend->ops;
         unsigned flags = (o->reuse_port ? RS_BIND_REUSE_PORT : 0U) | (o->ipv6_only ? RS_BIND_V6_ONLY : 0U);
 
-        return f->backend->ops->bind(f, local, flags);
+        if (resha_addr_family(local) != AF_UNIX || ops->simulated)
+                return ops->bind(d->file, local, flags);
+        return rs_unix_file_bind(d->loop, d->file, local, o->mode, &d->name, ret_why);
 }
 
 static int connect_file(struct rs_loop *l, resha_dgram *d, const resha_addr *peer)
@@ -438,20 +443,20 @@ static int connect_file(struct rs_loop *l, resha_dgram *d, const resha_addr *pee
 }
 
 /* A Unix socket without a name cannot be answered: it gets one. */
-static int name_file(struct rs_file *f, const resha_dgram_opts *o)
+static int name_file(resha_dgram *d, const resha_dgram_opts *o, const char **ret_why)
 {
         resha_addr unnamed;
 
         if (o->local)
-                return bind_file(f, o->local, o);
+                return bind_file(d, o->local, o, ret_why);
         if (resha_addr_family(o->peer) != AF_UNIX)
                 return 0; /* gets its port when it is connected */
         int rc = resha_addr_scan("unix:", &unnamed);
-        return rc < 0 ? rc : bind_file(f, &unnamed, o);
+        return rc < 0 ? rc : bind_file(d, &unnamed, o, ret_why);
 }
 
 /* The file is there also after a failure. */
-static int open_file(struct rs_loop *l, resha_dgram *d, const resha_dgram_opts *o)
+static int open_file(struct rs_loop *l, resha_dgram *d, const resha_dgram_opts *o, const char **ret_why)
 {
         int family = resha_addr_family(o->local ? o->local : o->peer);
         int rc = l->backend->ops->socket(l->backend, family, SOCK_DGRAM, &d->file);
@@ -460,7 +465,7 @@ static int open_file(struct rs_loop *l, resha_dgram *d, const resha_dgram_opts *
         if (rc == 0)
                 rc = set_options(d->file, o, d->errors);
         if (rc == 0)
-                rc = name_file(d->file, o);
+                rc = name_file(d, o, ret_why);
         if (rc == 0 && o->peer)
                 rc = connect_file(l, d, o->peer);
         return rc;
@@ -468,13 +473,14 @@ static int open_file(struct rs_loop *l, resha_dgram *d, const resha_dgram_opts *
 
 static void close_file(resha_dgram *d)
 {
+        rs_unix_file_remove(&d->name);
         if (d->file)
                 d->file->backend->ops->file_close(d->file);
         d->file = NULL;
 }
 
 /* All addresses: those of IPv4 alone where the machine has no IPv6. */
-static int open_anywhere(struct rs_loop *l, resha_dgram *d, const resha_dgram_opts *opts)
+static int open_anywhere(struct rs_loop *l, resha_dgram *d, const resha_dgram_opts *opts, const char **ret_why)
 {
         resha_dgram_opts o = *opts;
         resha_addr all;
@@ -482,15 +488,15 @@ static int open_anywhere(struct rs_loop *l, resha_dgram *d, const resha_dgram_op
         o.local = &all;
         int rc = resha_addr_parse("::", 0, &all);
         if (rc == 0)
-                rc = open_file(l, d, &o);
+                rc = open_file(l, d, &o, ret_why);
         if (rc != -EAFNOSUPPORT && rc != -EADDRNOTAVAIL)
                 return rc;
         close_file(d);
         rc = resha_addr_parse("0.0.0.0", 0, &all);
-        return rc < 0 ? rc : open_file(l, d, &o);
+        return rc < 0 ? rc : open_file(l, d, &o, ret_why);
 }
 
-static int open_failed(const resha_dgram_opts *o, int code)
+static int open_failed(const resha_dgram_opts *o, int code, const char *why)
 {
         char local[RESHA_ADDR_TEXT_MAX], peer[RESHA_ADDR_TEXT_MAX];
 
@@ -498,7 +504,8 @@ static int open_failed(const resha_dgram_opts *o, int code)
                 return code;
         return resha_fail_at(code, NULL, "open a datagram socket%s%s%s%s: %s", o->local ? " at " : "",
                              o->local ? resha_addr_format(o->local, local, sizeof local) : "", o->peer ? " for " : "",
-                             o->peer ? resha_addr_format(o->peer, peer, sizeof peer) : "", resha_strerror(code));
+                             o->peer ? resha_addr_format(o->peer, peer, sizeof peer) : "",
+                             why ? why : resha_strerror(code));
 }
 
 static int check_opts(const resha_dgram_opts *o)
@@ -513,6 +520,7 @@ int resha_dgram_open(const resha_dgram_opts *opts, resha_dgram **ret_dgram)
 {
         static const resha_dgram_opts defaults;
         const resha_dgram_opts *o = opts ? opts : &defaults;
+        const char *why = NULL;
         struct rs_loop *l;
         int rc = rs_enter(&l);
 
@@ -522,7 +530,7 @@ int resha_dgram_open(const resha_dgram_opts *opts, resha_dgram **ret_dgram)
         if (!d)
                 return -ENOMEM;
         d->loop = l;
-        rc = o->local || o->peer ? open_file(l, d, o) : open_anywhere(l, d, o);
+        rc = o->local || o->peer ? open_file(l, d, o, &why) : open_anywhere(l, d, o, &why);
         if (rc == 0) {
                 l->open++;
                 *ret_dgram = d;
@@ -530,7 +538,7 @@ int resha_dgram_open(const resha_dgram_opts *opts, resha_dgram **ret_dgram)
         }
         close_file(d);
         resha_free(d);
-        return open_failed(o, rc);
+        return open_failed(o, rc, why);
 }
 
 int resha_dgram_addr(resha_dgram *d, bool peer, resha_addr *ret_addr)

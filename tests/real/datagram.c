@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../unit/dgram.h"
@@ -96,5 +97,29 @@ TASK(a_unix_sender_without_a_name_has_no_address)
         ASSERT_EQ(resha_dgram_recv(s, buf, sizeof buf, &from), 1);
         ASSERT_STR(addr_text(&from), "none");
         resha_dgram_close(s);
+        return 0;
+}
+
+TASK(the_file_of_a_unix_socket_goes_with_it_and_a_dead_one_is_replaced)
+{
+        char path[64];
+        resha_addr a;
+        resha_dgram *one, *two;
+        struct stat st;
+
+        snprintf(path, sizeof path, "/tmp/resha-dgram-%d", (int)getpid());
+        ASSERT_OK(resha_addr_unix(path, &a));
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        size_t size;
+        const struct sockaddr *name = resha_addr_sockaddr(&a, &size);
+        ASSERT_EQ(bind(fd, name, (socklen_t)size), 0);
+        ASSERT_EQ(resha_dgram_open(&(resha_dgram_opts){ .local = &a }, &one), -EADDRINUSE);
+        close(fd);
+        ASSERT_OK(resha_dgram_open(&(resha_dgram_opts){ .local = &a, .mode = 0600 }, &one));
+        ASSERT_EQ(stat(path, &st), 0);
+        ASSERT_EQ(st.st_mode & 0777, 0600);
+        ASSERT_EQ(resha_dgram_open(&(resha_dgram_opts){ .local = &a }, &two), -EADDRINUSE);
+        resha_dgram_close(one);
+        ASSERT_EQ(stat(path, &st), -1);
         return 0;
 }
