@@ -176,6 +176,7 @@ void sim_outside_cancel(struct sim_file *f, struct rs_op *op);
 /* The descriptor may be ready: true, and op->result, if the operation is finished. */
 bool sim_outside_try(struct rs_op *op);
 int sim_adopt(struct rs_backend *b, int fd, bool borrowed, struct rs_file **ret_file);
+int sim_outside_shutdown(struct sim_file *f);
 int sim_release(struct rs_file *file);
 void sim_outside_done(struct sim *s);
 

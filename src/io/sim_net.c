@@ -286,9 +286,7 @@ int sim_file_shutdown(struct rs_file *file)
         struct sim_file *f = file_of(file);
 
         if (f->state == OUTSIDE)
-                return kn_file_shutdown(f->real);
-        if (sim_is_pipe(f))
-                return -ENOTSOCK;
+                return sim_outside_shutdown(f);
         if (f->state == LISTENER)
                 return 0;
         return f->state == DGRAM ? sim_dgram_shutdown(f) : sim_stream_shutdown(f);

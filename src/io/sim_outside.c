@@ -103,6 +103,15 @@ int sim_adopt(struct rs_backend *b, int fd, bool borrowed, struct rs_file **ret_
         return 0;
 }
 
+/* A pipe has lost its descriptor then. */
+int sim_outside_shutdown(struct sim_file *f)
+{
+        int rc = kn_file_shutdown(f->real);
+
+        f->file.fd = f->real->fd;
+        return rc;
+}
+
 int sim_release(struct rs_file *file)
 {
         struct sim_file *f = file_of(file);

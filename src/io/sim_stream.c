@@ -326,6 +326,8 @@ int sim_stream_init(struct sim_file *f)
 
 int sim_stream_shutdown(struct sim_file *f)
 {
+        if (f->writes_not)
+                return -EOPNOTSUPP;
         if (f->family != AF_UNIX && (f->state != STREAM || f->dead))
                 return -ENOTCONN;
         if (f->write_shut)

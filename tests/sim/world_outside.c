@@ -51,8 +51,9 @@ TEST(a_real_pipe_is_waited_for_and_left_as_it_was)
         ASSERT_FALSE(submit(b, &read));
         ASSERT_TRUE(b->ops->cancel(b, &read));
         ASSERT_EQ(b->pending, 0);
-        b->ops->file_close(w);
+        ASSERT_OK(b->ops->file_shutdown(w));
         ASSERT_EQ(read_op(b, r, buf, sizeof buf), 0);
+        b->ops->file_close(w);
         ASSERT_EQ(b->ops->release(r), ends[0]);
         ASSERT_EQ(fcntl(ends[0], F_GETFL) & O_NONBLOCK, 0);
         close(ends[0]);
