@@ -68,14 +68,14 @@ static char *absolute(const char *path, int *ret_rc)
 
 /* ---- the one that is there ---- */
 
-/* Whether a socket is bound to what the address leads to; true if it is not known. */
-static bool in_use(const resha_addr *addr)
+/* Whether a socket is bound to what the address leads to: 1, also if that may not be asked; 0: no; or negative. */
+static int in_use(const resha_addr *addr)
 {
         const struct rs_addr *a = rs_addr_view(addr);
         int fd = rs_sys_socket(AF_UNIX, SOCK_DGRAM);
 
         if (fd < 0)
-                return true;
+                return fd;
         int rc = rs_sys_connect(fd, (const struct sockaddr *)&a->sockaddr, (socklen_t)a->size);
         rs_sys_close(fd);
         return rc != -ECONNREFUSED;
@@ -119,10 +119,13 @@ static int clear_pinned(struct rs_loop *l, const resha_addr *addr, const char *p
                                                 : "there is a file of that name that is not a socket";
                 return -ENOTSOCK;
         }
-        if (in_use(addr)) {
+        int rc = in_use(addr);
+        if (rc > 0) {
                 *ret_why = "a server is there already";
                 return -EADDRINUSE;
         }
+        if (rc < 0)
+                return rc;
         if (rs_sys_look(path, &now) < 0 || !same(&now, there))
                 return 0; /* it was not what has been probed */
         return take_away(l, path, there, ret_why);

@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -261,4 +263,42 @@ TEST(fault_syscalls_of_the_net)
         run_with_all_faults(net_main);
         for (int call = RS_SYS_SOCKET; call <= RS_SYS_SHUTDOWN; call++)
                 ASSERT_TRUE(hits[call] > 0);
+}
+
+/* ---- a Unix socket in the place of a dead one ---- */
+
+static char folder[] = "/tmp/resha-fault-XXXXXX";
+
+static int unix_main(void *arg)
+{
+        struct sockaddr_un a = { .sun_family = AF_UNIX };
+        resha_listener *l;
+
+        (void)arg;
+        snprintf(a.sun_path, sizeof a.sun_path, "%s/x", folder);
+        int dead = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        (void)!bind(dead, (struct sockaddr *)&a, sizeof a); /* it is there already where the last run has left it */
+        close(dead);
+        int rc = resha_unix_listen(a.sun_path, &(resha_listen_opts){ .mode = 0600 }, &l);
+        if (rc < 0)
+                return rc;
+        resha_listener_close(l);
+        return 0;
+}
+
+TEST(fault_syscalls_of_unix_listeners)
+{
+        char path[512];
+
+        ASSERT_TRUE(mkdtemp(folder) != NULL);
+        run_with_all_faults(unix_main);
+        for (int call = RS_SYS_LSTAT; call <= RS_SYS_FLOCK; call++)
+                ASSERT_TRUE(hits[call] > 0);
+        DIR *d = opendir(folder);
+        for (const struct dirent *e; (e = readdir(d));) {
+                snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+                unlink(path);
+        }
+        closedir(d);
+        ASSERT_EQ(rmdir(folder), 0);
 }
