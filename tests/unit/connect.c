@@ -196,15 +196,17 @@ TASK(at_most_sixteen_addresses_are_tried_and_both_families)
 /* Two listeners whose backlogs are full: of two connections each, as Linux counts. */
 struct full {
         struct world w;
-        resha_stream *before[4], *accepted[2];
+        resha_stream *before[4], *accepted[2], *peers[2];
 };
 
 static void full_close(struct full *f)
 {
         for (int i = 0; i < 4; i++)
                 resha_stream_closep(&f->before[i]);
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
                 resha_stream_closep(&f->accepted[i]);
+                resha_stream_closep(&f->peers[i]);
+        }
         world_close(&f->w);
 }
 
@@ -230,7 +232,6 @@ TASK(a_second_winner_is_closed)
         SIM_ONLY();
         struct full f RESHA_CLEANUP(full_close) = { .w.n = 0 };
         resha_stream *won RESHA_CLEANUP(resha_stream_closep) = NULL;
-        resha_stream *peers[2] = { NULL };
         resha_instant t = resha_now();
         resha_addr a;
         char byte = 'x';
@@ -249,16 +250,14 @@ TASK(a_second_winner_is_closed)
         ASSERT_ELAPSED(t, 300);
         ASSERT_OK(resha_stream_addr(won, true, &a));
         for (int i = 0; i < 2; i++) {
-                accept_at(&f, i, &peers[i]);
-                resha_stream_closep(&peers[i]);
-                accept_at(&f, i, &peers[i]); /* both have been connected */
+                accept_at(&f, i, &f.peers[i]);
+                resha_stream_closep(&f.peers[i]);
+                accept_at(&f, i, &f.peers[i]); /* both have been connected */
         }
         ASSERT_OK(resha_write_all(won, &byte, 1, NULL));
         int mine = resha_addr_equal(&a, &f.w.addrs[0]) ? 0 : 1;
-        ASSERT_EQ(resha_read(peers[mine], &byte, 1), 1);
-        ASSERT_EQ(resha_read(peers[!mine], &byte, 1), 0);
-        resha_stream_close(peers[0]);
-        resha_stream_close(peers[1]);
+        ASSERT_EQ(resha_read(f.peers[mine], &byte, 1), 1);
+        ASSERT_EQ(resha_read(f.peers[!mine], &byte, 1), 0);
         return resha_group_end(&g, 0);
 }
 
