@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What other threads bring to a loop.
  *
- * A loop that runs looks at its inbox at each visit; only one that sleeps must be woken, once. `sleeping` says so,
- * under the same lock as the list, so that no wake-up is lost between the last look and the sleep. Senders may outlive
- * the loop: the inbox is counted, and closed when the loop ends.
+ * A loop that runs looks at its inbox at each visit; only one that sleeps must be woken, once. `sleeping` says so: the
+ * loop sets it and then looks at the list, a sender puts into the list and then looks at it, so that one of the two sees
+ * the other, without a lock. Senders may outlive the loop: the inbox is counted, and closed when the loop ends.
  *
  * What needs no memory and no order (a signal came, cancel, the last reference was given back) is a flag, and `woken`
  * says that there is one. Flags are set without the lock, so in signal handlers too; the end of the loop waits for the
@@ -61,11 +61,10 @@ static bool append(struct rs_inbox *i, struct rs_post *p)
         if (!i->backend)
                 return false;
         p->next = NULL;
-        __atomic_store_n(i->last, p, __ATOMIC_RELAXED); /* drain looks without the lock */
+        __atomic_store_n(i->last, p, __ATOMIC_SEQ_CST); /* the loop looks without the lock */
         i->last = &p->next;
-        if (i->sleeping)
+        if (__atomic_exchange_n(&i->sleeping, false, __ATOMIC_SEQ_CST))
                 i->backend->ops->wake(i->backend);
-        i->sleeping = false;
         return true;
 }
 
@@ -156,18 +155,16 @@ void rs_inbox_wake(struct rs_inbox *i)
 
 bool rs_inbox_sleep(struct rs_inbox *i)
 {
-        rs_lock(&i->lock);
-        bool empty = !i->first && !__atomic_load_n(&i->woken, __ATOMIC_SEQ_CST);
-        i->sleeping = empty;
-        rs_unlock(&i->lock);
-        return empty;
+        __atomic_store_n(&i->sleeping, true, __ATOMIC_SEQ_CST);
+        if (RS_LIKELY(!__atomic_load_n(&i->first, __ATOMIC_SEQ_CST) && !__atomic_load_n(&i->woken, __ATOMIC_SEQ_CST)))
+                return true;
+        rs_inbox_awake(i);
+        return false;
 }
 
 void rs_inbox_awake(struct rs_inbox *i)
 {
-        rs_lock(&i->lock);
-        i->sleeping = false;
-        rs_unlock(&i->lock);
+        __atomic_store_n(&i->sleeping, false, __ATOMIC_RELAXED);
 }
 
 static struct rs_post *take_all(struct rs_inbox *i, bool close)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A task's operation of the backend: submitted, waited for, cancelled. The op and this wait lie on the task's stack
- * until the backend has let go of them. */
+ * until the backend has let go of them. One that is
+ * done at once has no wait, and costs little more than its system call. */
 
 #include "core/core.h"
 
@@ -19,29 +20,14 @@ static void op_cancel(struct rs_wait *w)
                 rs_wake(w, -ECANCELED);
 }
 
-static ssize_t operation(struct rs_loop *l, struct rs_op *op, const char *what, void (*cancel)(struct rs_wait *))
+ssize_t rs_operation_wait(struct rs_loop *l, struct rs_op *op, const char *what, bool shielded)
 {
-        struct op_wait w = { .wait = { .cancel = cancel, .what = what, .object = op->file }, .op = op };
+        struct op_wait w = { .wait = { .cancel = shielded ? NULL : op_cancel, .what = what, .object = op->file },
+                             .op = op };
 
         op->owner = &w;
-        op->state = RS_OP_IDLE;
-        if (RS_LIKELY(l->backend->ops->submit(l->backend, op))) {
-                if (RS_UNLIKELY(--l->budget == 0))
-                        rs_budget_yield(l);
-                return op->result;
-        }
         ssize_t result = rs_wait(l, &w.wait);
         return RS_UNLIKELY(w.abort_code && result == -ECANCELED) ? w.abort_code : result;
-}
-
-ssize_t rs_operation(struct rs_loop *l, struct rs_op *op, const char *what)
-{
-        return operation(l, op, what, op_cancel);
-}
-
-ssize_t rs_operation_shielded(struct rs_loop *l, struct rs_op *op, const char *what)
-{
-        return operation(l, op, what, NULL);
 }
 
 void rs_operation_abort(struct rs_loop *l, struct rs_op *op, int code)

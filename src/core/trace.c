@@ -28,7 +28,7 @@ static bool is_inside(uintptr_t start)
         const uintptr_t inside[] = {
                 (uintptr_t)rs_switch_visit,    (uintptr_t)rs_wait,
                 (uintptr_t)rs_circle_check,    (uintptr_t)rs_yield,
-                (uintptr_t)rs_operation,       (uintptr_t)rs_budget_yield,
+                (uintptr_t)rs_operation_wait,  (uintptr_t)rs_budget_yield,
                 (uintptr_t)rs_enter_slow,      (uintptr_t)rs_report,
                 (uintptr_t)rs_task_stack,      (uintptr_t)resha_task_stack,
                 (uintptr_t)resha_report_tasks,

@@ -73,6 +73,7 @@ enum { RS_PARTS_MAX = 64, RS_DATAGRAMS_MAX = 32 }; /* of one operation; more are
 
 enum rs_op_state { RS_OP_IDLE, RS_OP_PENDING, RS_OP_DONE };
 
+/* Before submit kind, state and what the kind needs are set; the rest may be anything. */
 struct rs_op {
         enum rs_op_kind kind;
         enum rs_op_state state;
@@ -89,6 +90,17 @@ struct rs_op {
         struct rs_node link;      /* in backend->done, or the backend's own lists while pending */
         uint64_t priv[2];         /* the backend's */
 };
+
+/* One on the bytes at buf. Not by an initialiser: that would clear all of it, which is half of what a read costs
+ * here. */
+static inline void rs_op_bytes(struct rs_op *op, enum rs_op_kind kind, struct rs_file *f, const void *buf, size_t size)
+{
+        op->kind = kind;
+        op->state = RS_OP_IDLE;
+        op->file = f;
+        op->buf = (void *)(uintptr_t)buf;
+        op->size = size;
+}
 
 enum rs_bind {
         RS_BIND_REUSE_ADDR = 1, /* SO_REUSEADDR */
@@ -147,8 +159,9 @@ struct rs_backend_ops {
         /* The oldest error that is kept since RS_OPTION_RECEIVE_ERRORS: its negative code, and whom the datagram was
          * for; 0: there is none. NULL: that option is not known here. */
         int (*file_error)(struct rs_file *f, resha_addr *ret_addr);
-        int (*file_shutdown)(struct rs_file *f); /* the writing side */
-        void (*file_close)(struct rs_file *f);   /* no operation is pending on it; never fails; frees f */
+        /* The writing side: of a pipe, its end is closed. -EOPNOTSUPP: there is no end that anybody could see. */
+        int (*file_shutdown)(struct rs_file *f);
+        void (*file_close)(struct rs_file *f); /* no operation is pending on it; never fails; frees f */
 
         void (*destroy)(struct rs_backend *b);
 };

@@ -28,11 +28,15 @@
 static const uint32_t INTEREST = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | (uint32_t)EPOLLET;
 static const uint32_t STICKY = EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI;
 
+/* One that was adopted may be known already, from a wait for it when it was somebody else's (epoll_foreign.c). */
 static int file_register(struct kn_file *f)
 {
         struct epoll_event event = { .events = INTEREST, .data = { .ptr = f } };
-        int rc = rs_sys_epoll_ctl(ep_of(f->base.backend)->epfd, EPOLL_CTL_ADD, f->base.fd, &event);
+        int epfd = ep_of(f->base.backend)->epfd;
+        int rc = rs_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, f->base.fd, &event);
 
+        if (rc == -EEXIST)
+                rc = rs_sys_epoll_ctl(epfd, EPOLL_CTL_MOD, f->base.fd, &event);
         f->registered = rc == 0;
         return rc;
 }

@@ -242,6 +242,8 @@ int kn_release(struct rs_file *file)
         int fd = file->fd;
 
         assert(!f->pending[KN_READING] && !f->pending[KN_WRITING]);
+        if (fd < 0)
+                return -EOPNOTSUPP; /* a pipe that has been ended */
         k->forget(f);
         blocking_again(f);
         rs_list_remove(bucket(k, fd), &f->own);

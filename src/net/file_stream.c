@@ -42,8 +42,9 @@ static __attribute__((noinline, cold)) ssize_t not_read(struct rs_file_stream *t
 static ssize_t file_read(void *impl, void *buf, size_t size)
 {
         struct rs_file_stream *t = impl;
-        struct rs_op op = { .kind = RS_OP_READ, .file = t->file, .buf = buf, .size = size };
+        struct rs_op op;
 
+        rs_op_bytes(&op, RS_OP_READ, t->file, buf, size);
         t->op[READING] = &op;
         ssize_t n = rs_operation(t->stream.loop, &op, "read");
         t->op[READING] = NULL;
@@ -61,18 +62,20 @@ static inline ssize_t writing(struct rs_file_stream *t, struct rs_op *op)
 static ssize_t file_write(void *impl, const void *data, size_t size)
 {
         struct rs_file_stream *t = impl;
-        struct rs_op op = { .kind = RS_OP_WRITE, .file = t->file, .buf = (void *)(uintptr_t)data, .size = size };
-        ssize_t n = writing(t, &op);
+        struct rs_op op;
 
+        rs_op_bytes(&op, RS_OP_WRITE, t->file, data, size);
+        ssize_t n = writing(t, &op);
         return RS_LIKELY(n >= 0) ? n : failed(t, (int)n, "write to");
 }
 
 static ssize_t file_write_vec(void *impl, const struct iovec *parts, size_t count)
 {
         struct rs_file_stream *t = impl;
-        struct rs_op op = { .kind = RS_OP_WRITE_VEC, .file = t->file, .buf = (void *)(uintptr_t)parts, .size = count };
-        ssize_t n = writing(t, &op);
+        struct rs_op op;
 
+        rs_op_bytes(&op, RS_OP_WRITE_VEC, t->file, parts, count);
+        ssize_t n = writing(t, &op);
         return n >= 0 ? n : failed(t, (int)n, "write to");
 }
 
@@ -178,7 +181,7 @@ struct rs_file_stream *rs_socket_stream_new(struct rs_loop *l, int family)
 
 struct rs_file_stream *rs_other_stream_new(struct rs_loop *l, struct rs_file *file)
 {
-        bool terminal = file->kind == RS_FILE_PIPE && file->fd >= 0 && rs_terminal_is(file->fd);
+        bool terminal = file->fd >= 0 && rs_terminal_is(file->fd);
         struct rs_file_stream *t = stream_new(l, file->kind == RS_FILE_PLAIN ? &plain_ops
                                                  : terminal                  ? &terminal_ops
                                                                              : &pipe_ops);

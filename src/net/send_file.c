@@ -60,6 +60,7 @@ static int write_piece(resha_stream *s, struct source *f, const char *data, size
 
         while (size) {
                 ssize_t n = s->ops->write(s->impl, data, size);
+                rs_stream_count(s);
                 if (n <= 0)
                         return rs_stream_not_written(s, n);
                 sent(f, (size_t)n);
@@ -99,6 +100,7 @@ static int send_pieces(resha_stream *s, struct source *f)
         while (rc == 0 && f->left) {
                 ssize_t n = s->ops->send_file ? s->ops->send_file(s->impl, f->fd, f->offset, at_most(f, PIECE))
                                               : -EOPNOTSUPP;
+                rs_stream_count(s);
                 if (n == -EOPNOTSUPP || n == -EINVAL || n == -ENOSYS)
                         return copy(s, f);
                 if (n <= 0 && (n == 0 || of_file(n)))

@@ -67,6 +67,7 @@ int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
         s->ops = ops;
         s->impl = impl;
         s->loop = l;
+        s->foreign = true;
         l->open++;
         *ret_stream = s;
         return 0;

@@ -62,6 +62,7 @@ struct resha_stream {
         bool closing;
         bool keeps;         /* a write has to look at out and mark */
         bool shut;          /* the writing side was ended here */
+        bool foreign;       /* of a kind that a user has made: whether it waits is not known here */
         bool one_way;       /* there is nothing to read once the writing side has ended */
         int read_failed;    /* why nothing more can be read: the connection's failure, or -ENOMEM if bytes were lost */
         int write_failed;   /* the same for writing */
@@ -110,6 +111,14 @@ static inline void rs_stream_leave(resha_stream *s, bool *inside)
                 s->closer = NULL;
                 rs_wake(w, 0);
         }
+}
+
+/* After a call of the kind: one that need not wait counts, so that others get their turns. Those of the backend's files
+ * count where that is known. */
+static inline void rs_stream_count(resha_stream *s)
+{
+        if (RS_UNLIKELY(s->foreign))
+                (void)rs_complete(s->loop, 0);
 }
 
 /* Some bytes of the kind, 0 at the end, or negative: the caller is the reader. */

@@ -36,6 +36,7 @@ static inline __attribute__((always_inline)) ssize_t pull(resha_stream *s, void 
         if (RS_UNLIKELY(s->read_failed))
                 return rs_stream_failed_before(s, s->read_failed);
         ssize_t n = s->ops->read(s->impl, buf, size);
+        rs_stream_count(s);
         return RS_LIKELY(n > 0) ? n : no_bytes(s, (int)n);
 }
 

@@ -40,6 +40,7 @@ static int write_rest(resha_stream *s, const char *data, size_t size, size_t *do
 
         while (*done < size) {
                 ssize_t n = s->ops->write(s->impl, data + *done, size - *done);
+                rs_stream_count(s);
                 if (RS_UNLIKELY(n <= 0))
                         return rs_stream_not_written(s, n);
                 *done += (size_t)n;
@@ -93,6 +94,7 @@ static int send_all(resha_stream *s, struct rest *r, size_t *done)
         while ((n = gather(s, r, parts)) > 0) {
                 ssize_t taken = n > 1 && s->ops->write_vec ? s->ops->write_vec(s->impl, parts, n)
                                                            : s->ops->write(s->impl, parts->iov_base, parts->iov_len);
+                rs_stream_count(s);
                 if (taken <= 0)
                         return rs_stream_not_written(s, taken);
                 *done += advance(s, r, (size_t)taken);

@@ -22,14 +22,41 @@ void rs_sys_close(int fd)
         (void)close(fd); /* also after EINTR the descriptor is gone */
 }
 
+int rs_sys_move_up(int fd)
+{
+        if (RS_LIKELY(fd < 0 || fd > STDERR_FILENO))
+                return fd;
+        int moved = rs_sys_duplicate(fd);
+        rs_sys_close(fd);
+        return moved;
+}
+
+/* After a call that has made two. */
+static int both_up(int rc, int fds[2])
+{
+        if (rc < 0)
+                return rc;
+        fds[0] = rs_sys_move_up(fds[0]);
+        fds[1] = rs_sys_move_up(fds[1]);
+        if (fds[0] >= 0 && fds[1] >= 0)
+                return rc;
+        rc = fds[0] < 0 ? fds[0] : fds[1];
+        for (int i = 0; i < 2; i++)
+                if (fds[i] >= 0)
+                        rs_sys_close(fds[i]);
+        return rc;
+}
+
 int rs_sys_socket(int family, int type)
 {
-        return (int)CALL(RS_SYS_SOCKET, socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        return rs_sys_move_up((int)CALL(RS_SYS_SOCKET, socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
 }
 
 int rs_sys_socketpair(int type, int ret_fds[2])
 {
-        return (int)CALL(RS_SYS_SOCKETPAIR, socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ret_fds));
+        return both_up(
+                (int)CALL(RS_SYS_SOCKETPAIR, socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ret_fds)),
+                ret_fds);
 }
 
 int rs_sys_bind(int fd, const struct sockaddr *addr, socklen_t size)
@@ -44,7 +71,7 @@ int rs_sys_listen(int fd, int backlog)
 
 int rs_sys_accept(int fd)
 {
-        return (int)CALL(RS_SYS_ACCEPT, accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        return rs_sys_move_up((int)CALL(RS_SYS_ACCEPT, accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)));
 }
 
 int rs_sys_connect(int fd, const struct sockaddr *addr, socklen_t size)
@@ -113,7 +140,7 @@ void rs_sys_reset_at_close(int fd)
 
 int rs_sys_pipe(int ret_fds[2])
 {
-        return (int)CALL(RS_SYS_PIPE, pipe2(ret_fds, O_NONBLOCK | O_CLOEXEC));
+        return both_up((int)CALL(RS_SYS_PIPE, pipe2(ret_fds, O_NONBLOCK | O_CLOEXEC)), ret_fds);
 }
 
 ssize_t rs_sys_read(int fd, void *buf, size_t size)
@@ -140,7 +167,7 @@ ssize_t rs_sys_sendfile(int to, int from, int64_t offset, size_t size)
 
 int rs_sys_open(const char *path, int flags)
 {
-        return (int)CALL(RS_SYS_OPEN, open(path, flags | O_CLOEXEC));
+        return rs_sys_move_up((int)CALL(RS_SYS_OPEN, open(path, flags | O_CLOEXEC)));
 }
 
 int rs_sys_duplicate(int fd)

@@ -32,7 +32,7 @@ int rs_sys_epoll_create(void)
 {
         if (RUNNING_ON_VALGRIND)
                 atomic_store_explicit(&no_pwait2, true, memory_order_relaxed);
-        return (int)CALL(RS_SYS_EPOLL_CREATE, epoll_create1(EPOLL_CLOEXEC));
+        return rs_sys_move_up((int)CALL(RS_SYS_EPOLL_CREATE, epoll_create1(EPOLL_CLOEXEC)));
 }
 
 int rs_sys_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
@@ -79,7 +79,7 @@ int rs_sys_epoll_wait(int epfd, struct epoll_event *events, int max, int64_t tim
 
 int rs_sys_eventfd(void)
 {
-        return (int)CALL(RS_SYS_EVENTFD, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+        return rs_sys_move_up((int)CALL(RS_SYS_EVENTFD, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)));
 }
 
 void rs_sys_eventfd_set(int fd)
