@@ -71,8 +71,8 @@ TASK(semantics_253_stream_that_nobody_reads_makes_the_peer_wait)
 
 /* semantics 255 better
  * asyncio: write() never waits; what the socket does not take is kept in memory without bound.
- * resha: resha_write_all() waits until all is taken. Nothing is kept: what was not taken is still the caller's, who
- * knows how much that is. */
+ * resha: resha_write_all() waits until all is taken. Nothing is kept, or at most what resha_stream_buffer() allows:
+ * what was not taken is still the caller's, who knows how much that is. */
 TASK(semantics_255_write_waits_for_a_peer_that_does_not_read)
 {
         char buf[4096];
@@ -131,8 +131,8 @@ static int write_a_byte(void *arg)
 
 /* semantics 256 better
  * asyncio: drain() suspends only above the high mark; below it, a writer lets nobody else run and sees no cancel.
- * resha: there are no marks: each write looks for a cancel first, and one that need not wait gives way to others after
- * 64 such calls. */
+ * resha: each write looks for a cancel first, with or without a buffer, and one that need not wait gives way to others
+ * after 64 such calls. */
 TASK(semantics_256_writer_with_room_sees_its_cancel_and_takes_turns)
 {
         unsigned turns = 0;
@@ -249,8 +249,9 @@ static int write_and_close(void *arg)
 
 /* semantics 259 better
  * asyncio: close() goes on sending in the background what was buffered; abort() drops it.
- * resha: nothing is buffered: what resha_write_all() has taken is the kernel's, which goes on sending after
- * resha_stream_close(). After resha_stream_abort() the close drops it, and the peer sees a reset. */
+ * resha: what resha_write_all() has taken is the kernel's, which goes on sending after resha_stream_close(). Only what
+ * resha_stream_buffer() lets the stream keep is dropped, and that is reported: resha_flush() and resha_stream_finish()
+ * send it. After resha_stream_abort() all is dropped, and the peer sees a reset. */
 TASK(semantics_259_close_lets_what_was_written_arrive)
 {
         static char data[SOME];
