@@ -370,30 +370,18 @@ static inline __attribute__((always_inline)) intptr_t rs_wait_for(struct rs_loop
         return result;
 }
 
-/* An operation of the backend that was submitted and has to be waited for. */
-ssize_t rs_operation_wait(struct rs_loop *l, struct rs_op *op, const char *what, bool shielded);
-
-static inline __attribute__((always_inline)) ssize_t rs_operation_run(struct rs_loop *l, struct rs_op *op,
-                                                                      const char *what, bool shielded)
-{
-        if (RS_UNLIKELY(!l->backend->ops->submit(l->backend, op)))
-                return rs_operation_wait(l, op, what, shielded);
-        if (RS_UNLIKELY(--l->budget == 0))
-                rs_budget_yield(l);
-        return op->result;
-}
+/* Waits for an operation that was submitted and is not done. */
+ssize_t rs_operation_wait(struct rs_loop *l, struct rs_op *op, const char *what);
 
 /* Runs an operation of the backend to its end: submits, waits, cancels when cancelled. Returns op->result. The caller
  * has entered. op: idle, and all that its kind needs set. */
-static inline ssize_t rs_operation(struct rs_loop *l, struct rs_op *op, const char *what)
+static inline __attribute__((always_inline)) ssize_t rs_operation(struct rs_loop *l, struct rs_op *op, const char *what)
 {
-        return rs_operation_run(l, op, what, false);
-}
-
-/* The same for a caller that is no cancellation point. */
-static inline ssize_t rs_operation_shielded(struct rs_loop *l, struct rs_op *op, const char *what)
-{
-        return rs_operation_run(l, op, what, true);
+        if (RS_UNLIKELY(!l->backend->ops->submit(l->backend, op)))
+                return rs_operation_wait(l, op, what);
+        if (RS_UNLIKELY(--l->budget == 0))
+                rs_budget_yield(l);
+        return op->result;
 }
 
 /* Gives up an operation that another task waits for (close): it returns with `code`, once the backend has let go. */

@@ -2,8 +2,8 @@
 /* What other threads bring to a loop.
  *
  * A loop that runs looks at its inbox at each visit; only one that sleeps must be woken, once. `sleeping` says so: the
- * loop sets it and then looks at the list, a sender puts into the list and then looks at it, so that one of the two sees
- * the other, without a lock. Senders may outlive the loop: the inbox is counted, and closed when the loop ends.
+ * loop sets it and then looks at the list, a sender puts into the list and then looks at it, so that one of the two
+ * sees the other, without a lock. Senders may outlive the loop: the inbox is counted, and closed when the loop ends.
  *
  * What needs no memory and no order (a signal came, cancel, the last reference was given back) is a flag, and `woken`
  * says that there is one. Flags are set without the lock, so in signal handlers too; the end of the loop waits for the

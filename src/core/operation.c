@@ -20,10 +20,9 @@ static void op_cancel(struct rs_wait *w)
                 rs_wake(w, -ECANCELED);
 }
 
-ssize_t rs_operation_wait(struct rs_loop *l, struct rs_op *op, const char *what, bool shielded)
+ssize_t rs_operation_wait(struct rs_loop *l, struct rs_op *op, const char *what)
 {
-        struct op_wait w = { .wait = { .cancel = shielded ? NULL : op_cancel, .what = what, .object = op->file },
-                             .op = op };
+        struct op_wait w = { .wait = { .cancel = op_cancel, .what = what, .object = op->file }, .op = op };
 
         op->owner = &w;
         ssize_t result = rs_wait(l, &w.wait);

@@ -192,7 +192,7 @@ struct fifo {
 
 static void fifo_make(struct fifo *f)
 {
-        strcpy(f->folder, "/tmp/resha-fifo-XXXXXX");
+        snprintf(f->folder, sizeof f->folder, "/tmp/resha-fifo-XXXXXX");
         ASSERT_TRUE(mkdtemp(f->folder) != NULL);
         snprintf(f->path, sizeof f->path, "%s/fifo", f->folder);
         ASSERT_OK(mkfifo(f->path, 0600));
