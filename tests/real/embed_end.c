@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/alloc.h"
 
 /* ---- the end while tasks are left ---- */
 
@@ -189,4 +191,142 @@ TEST(a_forked_child_leaves_the_run_to_its_parent)
         host_drive(e, RESHA_FOREVER);
         ASSERT_EQ(done, HOST_SLEEPS);
         ASSERT_EQ(resha_embed_end(e), 0);
+}
+
+/* ---- threads that post and cancel while the host steps ---- */
+
+enum { POSTERS = 3, POSTS = 400 };
+
+static struct {
+        resha_event all;
+        unsigned ran;
+} heard;
+
+static void hears(void *arg)
+{
+        ASSERT_TRUE(arg == &heard);
+        ASSERT_FALSE(resha_in_task());
+        if (++heard.ran == POSTERS * POSTS)
+                resha_event_set(&heard.all);
+}
+
+static void *tells(void *loop)
+{
+        for (int i = 0; i < POSTS; i++) {
+                ASSERT_OK(resha_loop_post(loop, hears, &heard));
+                if (i % 3 == 0)
+                        usleep(50); /* the host is asleep again */
+        }
+        resha_loop_unref(loop);
+        return NULL;
+}
+
+static int hears_all(void *arg)
+{
+        (void)arg;
+        return resha_event_wait(&heard.all);
+}
+
+TEST(posts_of_threads_wake_a_host_that_polls)
+{
+        pthread_t threads[POSTERS];
+        resha_embed *e = host_begin(hears_all, NULL, NULL);
+
+        for (int i = 0; i < POSTERS; i++)
+                ASSERT_EQ(pthread_create(&threads[i], NULL, tells, resha_embed_loop(e)), 0);
+        unsigned steps = host_drive(e, RESHA_MS(1));
+        for (int i = 0; i < POSTERS; i++)
+                ASSERT_EQ(pthread_join(threads[i], NULL), 0);
+        ASSERT_EQ(heard.ran, POSTERS * POSTS);
+        if (!test_is_sim())
+                ASSERT_TRUE(steps <= POSTERS * POSTS + 2);
+        ASSERT_EQ(resha_embed_end(e), 0);
+}
+
+static void *cancels_late(void *loop)
+{
+        usleep(3000);
+        resha_loop_cancel(loop);
+        resha_loop_unref(loop);
+        return NULL;
+}
+
+static int waits_for_ever(void *arg)
+{
+        resha_event never = { { 0 } };
+
+        (void)arg;
+        return resha_event_wait(&never);
+}
+
+TEST(a_thread_cancels_an_embedded_run)
+{
+        pthread_t thread;
+        resha_embed *e = host_begin(waits_for_ever, NULL, NULL);
+
+        ASSERT_EQ(pthread_create(&thread, NULL, cancels_late, resha_embed_loop(e)), 0);
+        unsigned steps = host_drive(e, RESHA_FOREVER);
+        if (!test_is_sim())
+                ASSERT_TRUE(steps <= 4);
+        ASSERT_EQ(pthread_join(thread, NULL), 0);
+        ASSERT_EQ(resha_embed_end(e), -ECANCELED);
+}
+
+/* Between the end of the main task and that of the run. */
+TEST(posts_that_come_after_the_last_step_run_at_the_end)
+{
+        unsigned done = HOST_SLEEPS;
+        resha_embed *e = host_begin(host_sleeps, &done, NULL);
+        resha_loop *l = resha_embed_loop(e);
+
+        host_drive(e, RESHA_FOREVER);
+        ASSERT_OK(resha_loop_post(l, hears, &heard));
+        if (!test_is_sim())
+                ASSERT_FALSE(host_readable(e, 1));
+        ASSERT_EQ(heard.ran, 0);
+        ASSERT_EQ(resha_embed_end(e), 0);
+        ASSERT_EQ(heard.ran, 1);
+        ASSERT_EQ(resha_loop_post(l, hears, &heard), RESHA_ESHUT);
+        resha_loop_unref(l);
+}
+
+/* ---- what fails at the beginning ---- */
+
+TEST(a_run_that_cannot_begin_leaves_nothing_behind)
+{
+        unsigned before = real_fds(), done = HOST_SLEEPS;
+        resha_embed *e = NULL;
+        resha_run_opts o = { .backend = test_backend() };
+
+        for (unsigned n = 1;; n++) {
+                real_fail_nth(n, -EMFILE);
+                int rc = resha_embed_begin(host_sleeps, &done, &o, &e);
+                bool failed = real_failed() != RS_SYS_COUNT;
+                real_fail_nth(0, 0);
+                ASSERT_EQ(rc == 0 || rc == -EMFILE, true);
+                if (rc == 0)
+                        ASSERT_EQ(resha_embed_end(e), 0);
+                ASSERT_EQ(real_fds(), before);
+                if (!failed)
+                        return;
+        }
+}
+
+TEST(a_run_without_memory_leaves_nothing_behind)
+{
+        unsigned before = real_fds(), done = HOST_SLEEPS;
+        resha_embed *e = NULL;
+        resha_run_opts o = { .backend = test_backend() };
+        int rc = -ENOMEM;
+
+        for (unsigned n = 1; rc == -ENOMEM; n++) {
+                rs_alloc_fail_after(n, false);
+                rc = resha_embed_begin(host_sleeps, &done, &o, &e);
+                rs_alloc_fail_after(0, false);
+                ASSERT_TRUE(rc == 0 || rc == -ENOMEM);
+                if (rc < 0)
+                        ASSERT_EQ(real_fds(), before);
+        }
+        ASSERT_EQ(resha_embed_end(e), 0);
+        ASSERT_EQ(real_fds(), before);
 }
