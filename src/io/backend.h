@@ -139,9 +139,10 @@ struct rs_backend_ops {
         int (*wait)(struct rs_backend *b, int64_t deadline);
         void (*wake)(struct rs_backend *b);
 
-        /* For a loop inside of another one, called before the thread goes back to that: everything submitted is with
-         * the kernel when it returns. A descriptor, always the same, that polls readable while wait() would find
-         * something, a wake() included; or negative errno. NULL in the simulation: see `stepped`. */
+        /* For a loop inside of another one: called before anything is submitted, and then before the thread goes back
+         * to the host. What was submitted is with the kernel when it returns. A descriptor, always the same, that polls
+         * readable while wait() would find something, a wake() included; negative: it would not say so, and there must
+         * be a next wait() at once. NULL in the simulation: see `stepped`. */
         int (*descriptor)(struct rs_backend *b);
 
         /* Descriptors: 0 or negative; outputs on success only. All are close-on-exec, none makes a task wait. */

@@ -27,6 +27,7 @@
 struct resha_embed {
         struct rs_run *run;
         int set, timer;
+        int backend;      /* its descriptor; -1: it has none, simulated */
         int64_t due;      /* what the timer is set to; INT64_MIN: now, INT64_MAX: never */
         const void *home; /* of the thread: something thread-local */
         struct rs_context thread;
@@ -104,7 +105,10 @@ static int open_set(resha_embed *e)
         if ((rc = watch(e, e->timer)) < 0)
                 return rc;
         b->stepped = true;
-        return b->ops->simulated ? 0 : watch(e, b->ops->descriptor(b));
+        if (b->ops->simulated)
+                return 0;
+        e->backend = b->ops->descriptor(b);
+        return watch(e, e->backend);
 }
 
 /* Posts may still run: to them a step is under way. */
@@ -134,7 +138,9 @@ int resha_embed_begin(resha_fn *fn, void *arg, const resha_run_opts *opts, resha
                 rs_run_close(run);
                 return rs_run_refuse(opts, -ENOMEM, "no memory for an embedded run");
         }
-        *e = (resha_embed){ .run = run, .set = -1, .timer = -1, .due = INT64_MAX, .home = &rs_loop_current };
+        *e = (resha_embed){
+                .run = run, .set = -1, .timer = -1, .backend = -1, .due = INT64_MAX, .home = &rs_loop_current
+        };
         e->around = rs_loop_current;
         e->thread = run->loop.native;
         rc = open_set(e);
@@ -166,12 +172,10 @@ resha_loop *resha_embed_loop(resha_embed *e)
 /* The main task has ended. */
 static void become_quiet(resha_embed *e)
 {
-        struct rs_backend *b = e->run->loop.backend;
-
         e->ended = true;
         set_due(e, INT64_MAX);
-        if (!b->ops->simulated)
-                (void)rs_sys_epoll_ctl(e->set, EPOLL_CTL_DEL, b->ops->descriptor(b), NULL);
+        if (e->backend >= 0)
+                (void)rs_sys_epoll_ctl(e->set, EPOLL_CTL_DEL, e->backend, NULL);
 }
 
 int resha_embed_step(resha_embed *e, resha_duration at_most)
