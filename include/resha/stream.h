@@ -203,8 +203,8 @@ RESHA_API void resha_stream_abort(resha_stream *s);
 
 /* Ends the waits of who reads or writes (they get -EBADF), waits until they have let go, closes. Never waits for the
  * peer: what writes have taken goes on being sent, but for what is kept (resha_stream_buffer()), which is dropped; that
- * is reported (RESHA_REPORT_DROPPED) unless the connection had failed or was broken off. If bytes are left unread, the
- * connection is reset. NULL is fine. [task] not a cancellation point */
+ * is reported (RESHA_REPORT_DROPPED) unless the connection had failed or was broken off, or the task is cancelled. If
+ * bytes are left unread, the connection is reset. NULL is fine. [task] not a cancellation point */
 RESHA_API void resha_stream_close(resha_stream *s);
 RESHA_API void resha_stream_closep(resha_stream **s);
 

@@ -236,10 +236,10 @@ void rs_stream_wait_idle(resha_stream *s)
         }
 }
 
-/* Nobody else can see it. */
+/* Nobody else can see it; but for a task that is cancelled, which does not end in order. */
 static void report_dropped(const resha_stream *s)
 {
-        if (rs_span_size(&s->out) && !s->write_failed)
+        if (rs_span_size(&s->out) && !s->write_failed && !resha_cancelled())
                 rs_report(s->loop, RESHA_REPORT_DROPPED, 0, s->loop->current,
                           "%zu bytes that were kept in a %s stream are dropped by its close; call resha_flush() before",
                           rs_span_size(&s->out), s->ops->kind);

@@ -226,6 +226,20 @@ int audit_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
         return resha_stream_new(ops, impl, ret_stream);
 }
 
+int audit_stream_pair(resha_stream *ret_pair[2])
+{
+        if (audit)
+                audit->has_streams = true;
+        return resha_stream_pair(ret_pair);
+}
+
+int audit_pipe(resha_stream **ret_read, resha_stream **ret_write)
+{
+        if (audit)
+                audit->has_streams = true;
+        return resha_pipe(ret_read, ret_write);
+}
+
 __typeof__(rs_loop_done) __real_rs_loop_done, __wrap_rs_loop_done; /* of its type, or this does not compile */
 
 void __wrap_rs_loop_done(struct rs_loop *l)

@@ -72,12 +72,16 @@ int audit_dgram_open(const resha_dgram_opts *opts, resha_dgram **ret_dgram);
 int audit_listen(const resha_addr *addr, const resha_listen_opts *opts, resha_listener **ret_listener);
 int audit_unix_listen(const char *path, const resha_listen_opts *opts, resha_listener **ret_listener);
 int audit_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret_stream);
+int audit_stream_pair(resha_stream *ret_pair[2]);
+int audit_pipe(resha_stream **ret_read, resha_stream **ret_write);
 
 #ifndef AUDIT_INSIDE
 #define resha_tcp_listen audit_tcp_listen
 #define resha_listen audit_listen
 #define resha_unix_listen audit_unix_listen
 #define resha_stream_new audit_stream_new
+#define resha_stream_pair audit_stream_pair
+#define resha_pipe audit_pipe
 #define resha_dgram_open audit_dgram_open
 #define resha_run audit_run
 #define resha_semaphore_init audit_semaphore_init
