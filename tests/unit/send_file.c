@@ -151,8 +151,7 @@ TASK(what_is_no_part_of_a_file_is_refused)
 {
         FILE_FD(fd, 0);
         PAIR(p);
-        struct pair pipe RESHA_CLEANUP(pair_close) = { NULL, NULL };
-        int ends[2], folder RESHA_CLEANUP(close_fd) = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int ends[2] = { -1, -1 }, folder RESHA_CLEANUP(close_fd) = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         uint64_t sent = 7;
 
         ASSERT_EQ(resha_send_file(p.here, fd, -1, 1, &sent), -EINVAL);
@@ -162,9 +161,9 @@ TASK(what_is_no_part_of_a_file_is_refused)
         ASSERT_EQ(resha_send_file(p.here, -1, 0, 1, &sent), -EBADF);
         ASSERT_EQ(resha_send_file(p.here, folder, 0, 1, &sent), -EISDIR);
         ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-        ASSERT_EQ(resha_send_file(p.here, ends[0], 0, 1, &sent), -ESPIPE);
-        close(ends[0]);
-        close(ends[1]);
+        int from RESHA_CLEANUP(close_fd) = ends[0], to RESHA_CLEANUP(close_fd) = ends[1];
+        ASSERT_TRUE(to >= 0);
+        ASSERT_EQ(resha_send_file(p.here, from, 0, 1, &sent), -ESPIPE);
         /* None of that is the connection's failure. */
         ASSERT_OK(resha_send_file(p.here, fd, 0, 5, &sent));
         ASSERT_EQ(sent, 5);
