@@ -56,7 +56,7 @@ typedef struct resha_report {
 typedef void resha_report_fn(const resha_report *report, void *arg);
 
 typedef struct resha_run_opts {
-        const char *backend; /* "epoll", "sim:SEED"; [NULL: $RESHA_BACKEND, else the best that works] */
+        const char *backend; /* "uring", "epoll", "sim:SEED" [NULL: $RESHA_BACKEND, else the best that works] */
         /* how long tasks and jobs may take to end once Ctrl-C or a deadlock has cancelled the main task [10 s] */
         resha_duration grace;
         size_t stack_size; /* bytes of address space for each task's stack, guard included [256 KiB] */
@@ -84,6 +84,10 @@ typedef struct resha_run_opts {
  * A process that is forked inside a run, and does not exec, is outside of it: calls of tasks give -EPERM there, and it
  * may have a run of its own. It must end by _exit() or exec(); where it returns from a task it aborts.
  *
+ * The backend is io_uring where it works, else epoll, which is reported as RESHA_REPORT_FALLBACK with the reason: many
+ * containers and systems forbid io_uring. One that is asked for by name and cannot be had is an error, with the reason
+ * in its record.
+ *
  * SIGPIPE is ignored while it runs. If the grace passes and a task or thread job still does not end, it is reported as
  * stuck, its memory is leaked on purpose, and the call returns all the same: what such a task borrows must then not be
  * on the caller's stack. */
@@ -97,7 +101,7 @@ RESHA_API int resha_main(resha_fn *fn, void *arg);
  * program does to see why it hangs. 0, or -EPERM outside a loop. [loop] */
 RESHA_API int resha_report_tasks(void);
 
-/* Name of the running loop's backend, "epoll" or "sim"; NULL outside a loop. [any-thread] */
+/* Name of the running loop's backend, "uring", "epoll" or "sim"; NULL outside a loop. [any-thread] */
 RESHA_API const char *resha_backend(void);
 
 RESHA_END_DECLS

@@ -178,6 +178,10 @@ struct rs_backend {
 /* 0 or negative errno. */
 int rs_epoll_new(struct rs_backend **ret_backend);
 
+/* The same; and why not, in one line: which step failed, how, and what may help. */
+enum { RS_WHY = 160 };
+int rs_uring_new(struct rs_backend **ret_backend, char why[static RS_WHY]);
+
 /* The world of `seed`. Seed 0: first in, first out, no faults, no delays: for golden outputs. */
 int rs_sim_new(uint64_t seed, struct rs_backend **ret_backend);
 

@@ -17,26 +17,6 @@
 #include "run/run.h"
 #include "sys/sys.h"
 
-/* "epoll", "sim" or "sim:SEED"; NULL: the best. */
-static int backend_open(const char *name, struct rs_backend **ret_backend, bool *ret_shuffle)
-{
-        char *end;
-
-        *ret_shuffle = false;
-        if (!name || !*name || strcmp(name, "epoll") == 0)
-                return rs_epoll_new(ret_backend);
-        if (strncmp(name, "sim", 3) != 0 || (name[3] && name[3] != ':'))
-                return -EINVAL;
-        if (name[3] && !(name[4] >= '0' && name[4] <= '9')) /* nor a sign, which strtoull() would take */
-                return -EINVAL;
-        errno = 0;
-        uint64_t seed = name[3] ? strtoull(name + 4, &end, 10) : 0;
-        if (name[3] && (*end || errno == ERANGE))
-                return -EINVAL;
-        *ret_shuffle = seed != 0;
-        return rs_sim_new(seed, ret_backend);
-}
-
 int rs_run_refuse(const resha_run_opts *opts, int code, const char *format, ...)
 {
         resha_error e = { .code = code };
@@ -102,9 +82,8 @@ static struct rs_ring *ring_new(void)
 
 int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run)
 {
-        struct rs_backend *backend;
+        struct rs_world world;
         resha_run_opts o;
-        bool shuffle = false;
 
         if (opts && opts->ret_error)
                 *opts->ret_error = (resha_error){ 0 };
@@ -116,22 +95,23 @@ int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run)
         rc = rs_process_watch_forks();
         if (rc < 0)
                 return rs_run_refuse(opts, rc, "a run cannot watch for forks: %s", resha_strerror(rc));
-        rc = backend_open(o.backend, &backend, &shuffle);
-        if (rc == -EINVAL)
-                return rs_run_refuse(opts, rc, "no backend \"%s\": epoll, sim, sim:SEED", o.backend);
+        rc = rs_world_open(opts, o.backend, &world);
         if (rc < 0)
-                return rs_run_refuse(opts, rc, "the backend cannot be opened: %s", resha_strerror(rc));
+                return rc;
         struct rs_run *r = resha_malloc(sizeof *r);
-        rc = r ? rs_loop_init(&r->loop, &o, backend) : -ENOMEM;
+        rc = r ? rs_loop_init(&r->loop, &o, world.backend) : -ENOMEM;
         if (rc < 0) {
                 resha_free(r);
-                backend->ops->destroy(backend);
+                world.backend->ops->destroy(world.backend);
                 return rs_run_refuse(opts, rc, "the loop cannot be made: %s", resha_strerror(rc));
         }
-        r->loop.shuffle = shuffle;
+        r->loop.shuffle = world.shuffle;
         r->loop.ring = ring_new();
         r->start = r->loop.now;
         r->ignores_pipe = rs_process_ignore_sigpipe();
+        if (world.fallback < 0)
+                rs_report(&r->loop, RESHA_REPORT_FALLBACK, world.fallback, NULL, "epoll in place of io_uring: %s",
+                          world.why);
         *ret_run = r;
         return 0;
 }

@@ -2,8 +2,8 @@
 #ifndef RS_RUN_H
 #define RS_RUN_H
 
-/* Between the files of run: run.c (a run that has the thread to itself), embed.c (one that lends it from another loop),
- * main.c (what prints), process.c (what runs change of the process). */
+/* Between the files of run: backend.c (which world), run.c (a run that has the thread to itself), embed.c (one that
+ * lends it from another loop), main.c (what prints), process.c (what runs change of the process). */
 
 #include "core/core.h"
 
@@ -13,6 +13,16 @@ struct rs_run {
         int64_t start; /* the loop's time */
         bool ignores_pipe;
 };
+
+struct rs_world {
+        struct rs_backend *backend;
+        bool shuffle;     /* ready tasks come in any order */
+        int fallback;     /* negative: the best one cannot be had, */
+        char why[RS_WHY]; /* and why */
+};
+
+/* The world of that name; NULL or "": the best. 0, or why there is none, with a record, also in opts->ret_error. */
+int rs_world_open(const resha_run_opts *opts, const char *name, struct rs_world *w);
 
 /* Everything but the main task. 0, or why there is no run, with a record, also in opts->ret_error. */
 int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run);

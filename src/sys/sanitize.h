@@ -86,11 +86,19 @@ static inline void rs_tsan_free(void *fiber)
 #endif
 
 #if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/memcheck.h>
 #include <valgrind/valgrind.h>
 #else
+#define VALGRIND_MAKE_MEM_DEFINED(p, size) ((void)(p), (void)(size))
 #define VALGRIND_STACK_REGISTER(start, end) ((void)(start), (void)(end), 0u)
 #define VALGRIND_STACK_DEREGISTER(id) ((void)(id))
 #define RUNNING_ON_VALGRIND 0
 #endif
+
+/* The kernel has written there without a system call that Valgrind would have seen. */
+static inline void rs_memory_written(void *p, size_t size)
+{
+        (void)VALGRIND_MAKE_MEM_DEFINED(p, size);
+}
 
 #endif

@@ -55,6 +55,9 @@ enum rs_syscall {
         RS_SYS_SIGACTION,
         RS_SYS_THREAD,
         RS_SYS_GETADDRINFO,
+        RS_SYS_URING_SETUP,
+        RS_SYS_URING_REGISTER,
+        RS_SYS_URING_ENTER,
         RS_SYS_COUNT
 };
 

@@ -54,6 +54,9 @@ static int code_of(enum rs_syscall call)
         case RS_SYS_RENAME: return -EACCES;
         case RS_SYS_FLOCK: return -ENOLCK;
         case RS_SYS_GETCWD: return -ENOENT;
+        case RS_SYS_URING_SETUP: return -EPERM;
+        case RS_SYS_URING_REGISTER: return -EINVAL;
+        case RS_SYS_URING_ENTER: return -EAGAIN;
         case RS_SYS_GETRANDOM: return -ENOSYS;
         case RS_SYS_THREAD: return -EAGAIN;
         case RS_SYS_EPOLL_WAIT:

@@ -351,6 +351,24 @@ static int matches(const struct test *t, char **names)
         return best;
 }
 
+static int does_nothing(void *arg)
+{
+        (void)arg;
+        return 0;
+}
+
+/* Where the kernel, or who guards it, does not let us have the backend, there is nothing to test. */
+static bool backend_missing(void)
+{
+        resha_error e = { 0 };
+
+        if (strcmp(test_backend(), "uring") != 0 ||
+            resha_run(does_nothing, NULL, &(resha_run_opts){ .backend = "uring", .ret_error = &e }) == 0)
+                return false;
+        printf("skipped: %s\n", e.text);
+        return true;
+}
+
 int main(int argc, char **argv)
 {
         unsigned passed = 0, failed = 0, skipped = 0;
@@ -366,6 +384,8 @@ int main(int argc, char **argv)
                         here = true;
                 else
                         return 2;
+        if (!list && backend_missing())
+                return EXIT_SKIPPED;
         if (audit_setup)
                 audit_setup();
         for (struct test *t = first; t; t = t->next)

@@ -491,7 +491,7 @@ static void refused_with(const resha_run_opts *opts, int code, const char *text)
 
 TEST(misuse_of_a_run_says_what_is_possible)
 {
-        refused_with(&(resha_run_opts){ .backend = "foo" }, -EINVAL, "no backend \"foo\": epoll, sim, sim:SEED");
+        refused_with(&(resha_run_opts){ .backend = "foo" }, -EINVAL, "no backend \"foo\": uring, epoll, sim, sim:SEED");
         refused_with(&(resha_run_opts){ .backend = "sim:-1" }, -EINVAL, "no backend \"sim:-1\"");
         refused_with(&(resha_run_opts){ .backend = "sim:" }, -EINVAL, "no backend \"sim:\"");
         refused_with(&(resha_run_opts){ .backend = "sim:99999999999999999999" }, -EINVAL, "no backend \"sim:999");

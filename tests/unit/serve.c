@@ -321,7 +321,7 @@ TASK(semantics_264_shut_down_server_ends_with_its_last_connection)
 
         ASSERT_OK(begin_three(&w, &g, &clients));
         resha_listener_shutdown(w.listener);
-        ASSERT_OK(resha_sleep(RESHA_S(test_is_sim() ? 1000 : 0)));
+        ASSERT_OK(resha_sleep(test_is_sim() ? RESHA_S(1000) : RESHA_MS(1)));
         ASSERT_EQ(resha_tcp_connect_addr(&w.addr, &s), -ECONNREFUSED);
         ASSERT_EQ(w.result, 1); /* it has not returned */
         resha_event_set(&w.go);
