@@ -167,7 +167,7 @@ enum rs_attention {
 };
 
 struct rs_task {
-        /* Two cache lines: what a timer that fires and a switch look at. The timer of its sleep is not cleared at
+        /* In five cache lines. Two: what a timer that fires and a switch look at. The timer of its sleep is not cleared at
          * spawn. */
         _Alignas(64) struct rs_timer sleep;
         struct rs_task *ready_next;
@@ -182,6 +182,7 @@ struct rs_task {
         bool circle;            /* its wait has closed a circle, which the loop has not reported yet */
         uint8_t cause;          /* rs_cause: of cancel_requested */
         uint32_t searched;      /* number of the last search for a circle that came by */
+        uint32_t ignored;       /* waits that said -ECANCELED since it was last not cancelled */
         uintptr_t frame_low;    /* address of the innermost own scope if on its stack, else UINTPTR_MAX */
         struct rs_stack *stack; /* NULL before its first run */
         union {
@@ -208,7 +209,6 @@ struct rs_task {
         struct rs_reason reason; /* of cancel_requested */
         struct rs_local *locals; /* its task-locals; shared with others */
         uint32_t item, items;    /* gather, race */
-        uint32_t ignored;        /* waits that said -ECANCELED since it was last not cancelled */
 };
 
 /* ---- the loop ---- */

@@ -8,7 +8,7 @@
 
 #include "io/kernel.h"
 
-enum { EP_EVENTS_MAX = 256 };
+enum { EP_EVENTS_MAX = 32 }; /* few: what they have read is still in the cache when their tasks run */
 
 /* Who waits for a descriptor of another owner. */
 struct ep_foreign {
