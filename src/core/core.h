@@ -167,8 +167,8 @@ enum rs_attention {
 };
 
 struct rs_task {
-        /* In five cache lines. Two: what a timer that fires and a switch look at. The timer of its sleep is not cleared at
-         * spawn. */
+        /* In five cache lines. Two: what a timer that fires and a switch look at. The timer of its sleep is not cleared
+         * at spawn. */
         _Alignas(64) struct rs_timer sleep;
         struct rs_task *ready_next;
         void *sp; /* while it does not run; NULL before its first run */
