@@ -56,9 +56,6 @@ int rs_uring_wait(struct io_uring *ring, int64_t timeout_ns)
 {
         struct __kernel_timespec limit = timespec_of(timeout_ns);
         struct io_uring_cqe *first;
-        int rc = rs_fault_syscall(RS_SYS_URING_ENTER);
 
-        if (RS_LIKELY(rc == 0))
-                rc = io_uring_wait_cqe_timeout(ring, &first, &limit);
-        return nothing_wrong(rc);
+        return nothing_wrong(io_uring_wait_cqe_timeout(ring, &first, &limit));
 }

@@ -19,7 +19,7 @@ void rs_uring_exit(struct io_uring *ring);
  * not wait. 0 also when the time is over or a signal came; negative: what is queued may not have been taken. */
 int rs_uring_enter(struct io_uring *ring, unsigned n, int64_t timeout_ns);
 
-/* Waits for a completion and submits nothing. */
+/* Waits for a completion and submits nothing. No test makes it fail: it is how a failure to submit is waited out. */
 int rs_uring_wait(struct io_uring *ring, int64_t timeout_ns);
 
 /* For an operation that goes through the ring instead of making `call`: what a test makes of it; else 0. */
