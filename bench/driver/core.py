@@ -32,7 +32,7 @@ def build_peer(bench):
     env = {**os.environ, "GOTOOLCHAIN": "local", "GOPROXY": "off", "GOFLAGS": "-mod=mod"}
     env.setdefault("GOCACHE", os.path.join(os.path.abspath(bench.build), "bench", "go-cache"))
     subprocess.run(["go", "build", "-o", os.path.abspath(target), "."], check=True, env=env,
-                   cwd=os.path.join(bench.folder, "peers", "core"))
+                   preexec_fn=pairs.ordinary, timeout=300, cwd=os.path.join(bench.folder, "peers", "core"))
     return target
 
 

@@ -105,7 +105,7 @@ def go_peer(bench):
     env = {**os.environ, "GOTOOLCHAIN": "local", "GOPROXY": "off", "GOFLAGS": "-mod=mod"}
     env.setdefault("GOCACHE", os.path.join(os.path.abspath(bench.build), "bench", "go-cache"))
     subprocess.run(["go", "build", "-o", target, "."], check=True, env=env,
-                   cwd=os.path.join(bench.folder, "peers", "net", "go"))
+                   preexec_fn=pairs.ordinary, timeout=300, cwd=os.path.join(bench.folder, "peers", "net", "go"))
     return target
 
 

@@ -14,6 +14,12 @@ def pin(number):
     return lambda: os.sched_setaffinity(0, {number})
 
 
+def ordinary():
+    """For subprocess's preexec_fn: an ordinary priority, whatever we run with. The threads of Go's compiler wait for one
+    another by spinning: with real-time priorities (chrt -f) they keep both cores for ever."""
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
 def in_turns(rounds, runs, progress=None):
     """runs: {name: function that measures once}. {name: [figures, one for each round]}; the order turns each round."""
     names = list(runs)
