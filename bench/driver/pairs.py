@@ -15,8 +15,8 @@ def pin(number):
 
 
 def ordinary():
-    """For subprocess's preexec_fn: an ordinary priority, whatever we run with. The threads of Go's compiler wait for one
-    another by spinning: with real-time priorities (chrt -f) they keep both cores for ever."""
+    """For subprocess's preexec_fn: an ordinary priority, whatever we run with. The threads of Go's compiler wait for
+    one another by spinning: with real-time priorities (chrt -f) they keep both cores for ever."""
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
@@ -47,7 +47,7 @@ def ratio(ours, peer):
 
 
 def paired(ours, peer):
-    """The same, but the median of the ratios of single rounds: where the machine as a whole is faster and slower in
+    """As ratio(), but the median of the ratios of single rounds: where the machine as a whole is faster and slower in
     turns of several rounds."""
     each = [a / b for a, b in zip(ours, peer)]
     return {"ratio": statistics.median(each), "ratio_min": min(each), "ratio_max": max(each)}
