@@ -264,42 +264,52 @@ static void pause_cancel(struct rs_wait *w)
         pause_end(w, -ECANCELED);
 }
 
+/* Between two operations of one call. The task may have stood still: what a close or a cancel found to end then was not
+ * the next operation. */
+static int go_on(const resha_dgram *d)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        return rc == 0 && d->closing ? -EBADF : rc;
+}
+
 static int pause_for(resha_dgram *d, unsigned us)
 {
         struct pause p = { .wait = { .cancel = pause_cancel, .what = "send", .object = d },
                            .timer = { .fire = pause_over } };
-        struct rs_loop *l;
-        int rc = rs_enter(&l);
+        int rc = go_on(d);
 
         if (rc < 0)
                 return rc;
-        rs_timer_set(l, &p.timer, rs_time_add(rs_now(l), (int64_t)us * 1000));
+        rs_timer_set(d->loop, &p.timer, rs_time_add(rs_now(d->loop), (int64_t)us * 1000));
         d->pausing = &p.wait;
-        rc = (int)rs_wait(l, &p.wait);
+        rc = (int)rs_wait(d->loop, &p.wait);
         d->pausing = NULL;
-        return rc == 0 && d->closing ? -EBADF : rc;
+        return rc;
 }
 
 /* How many, at least 1, or negative. */
 static ssize_t send_some(resha_dgram *d, struct rs_datagram *datagrams, size_t n)
 {
         unsigned pause = PAUSE_FIRST_US;
-        int stolen = 0, rc;
+        int stolen = 0, rc = 0;
 
-        for (;;) {
+        while (rc == 0) {
                 ssize_t result = operation(d, RS_OP_SEND, datagrams, n);
                 if (RS_LIKELY(result >= 0))
                         return result;
                 if (result == -ENOBUFS) {
-                        if ((rc = pause_for(d, pause)) < 0)
-                                return rc;
+                        rc = pause_for(d, pause);
                         pause = pause * 2 < PAUSE_MOST_US ? pause * 2 : PAUSE_MOST_US;
                 } else if (!d->errors || d->connected || is_ours(result) || ++stolen > STOLEN_MOST) {
                         return result;
                 } else {
                         tell_receiver(d);
                 }
+                rc = rc < 0 ? rc : go_on(d);
         }
+        return rc;
 }
 
 static int send_failed(const resha_dgram *d, int code, const resha_addr *to)
@@ -367,10 +377,9 @@ static size_t gather_some(const resha_dgram *d, const resha_message *messages, s
 static int send_all(resha_dgram *d, const resha_message *messages, size_t n, size_t *sent)
 {
         struct rs_datagram datagrams[RS_DATAGRAMS_MAX];
-        struct rs_loop *l;
         int rc = 0;
 
-        while (*sent < n) {
+        while (rc == 0 && *sent < n) {
                 size_t some = gather_some(d, messages + *sent, n - *sent, datagrams, &rc);
                 if (!some)
                         return rc;
@@ -378,10 +387,9 @@ static int send_all(resha_dgram *d, const resha_message *messages, size_t n, siz
                 if (done < 0)
                         return send_failed(d, (int)done, &datagrams[0].addr);
                 *sent += (size_t)done;
-                if (*sent < n && (rc = rs_enter(&l)) < 0)
-                        return rc;
+                rc = *sent < n ? go_on(d) : 0;
         }
-        return 0;
+        return rc == -EBADF ? send_failed(d, rc, &d->peer) : rc;
 }
 
 int resha_dgram_send_many(resha_dgram *d, const resha_message *messages, size_t n, size_t *ret_sent)

@@ -274,3 +274,52 @@ TASK(misuse_is_told)
         resha_dgram_close(s);
         return 0;
 }
+
+/* ---- closing between two operations of one call ---- */
+
+struct sender {
+        resha_dgram *d;
+        int burnt; /* calls that complete at once, before it sends: it is made to yield in the midst of the sending */
+        bool began;
+        size_t sent;
+        int rc;
+};
+
+static int send_much(void *arg)
+{
+        static resha_message messages[1000];
+        struct sender *s = arg;
+        resha_addr a;
+        size_t n;
+
+        for (size_t i = 0; i < 1000; i++)
+                messages[i] = (resha_message){ .data = "x", .size = 1 };
+        for (int i = 0; i < s->burnt; i++)
+                ASSERT_OK(resha_resolve("127.0.0.1", "1", &a, 1, &n));
+        s->began = true;
+        s->rc = resha_dgram_send_many(s->d, messages, 1000, &s->sent);
+        return 0;
+}
+
+/* Its receiver takes nothing. The close must not wait for it. */
+TASK(a_close_ends_a_send_that_has_only_yielded)
+{
+        resha_addr server = addr_of_unix("yields");
+
+        for (int burnt = 55; burnt < 70; burnt++) {
+                resha_dgram *s, *c;
+                resha_group g;
+                ASSERT_OK(resha_dgram_open(&(resha_dgram_opts){ .local = &server }, &s));
+                c = dgram_to(&server);
+                struct sender sender = { .d = c, .burnt = burnt };
+                resha_group_begin(&g, NULL);
+                ASSERT_OK(resha_spawn(&g, send_much, &sender));
+                while (!sender.began)
+                        ASSERT_OK(resha_sleep(RESHA_NS(0)));
+                resha_dgram_close(c);
+                ASSERT_OK(resha_group_end(&g, 0));
+                ASSERT_EQ(sender.rc, -EBADF);
+                resha_dgram_close(s);
+        }
+        return 0;
+}
