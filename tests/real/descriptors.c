@@ -381,3 +381,43 @@ TASK(a_reader_that_never_waits_lets_others_run)
         ASSERT_TRUE(test_ms_since(start) < 20 * 50 * test_stretch());
         return 0;
 }
+
+/* ---- what cannot be had ---- */
+
+static void try_all(void)
+{
+        resha_stream *two[2], *s;
+        int fds[2], fd;
+
+        if (resha_stream_pair(two) == 0) {
+                resha_stream_close(two[0]);
+                resha_stream_close(two[1]);
+        }
+        if (resha_pipe(&two[0], &two[1]) == 0) {
+                resha_stream_close(two[0]);
+                resha_stream_close(two[1]);
+        }
+        if (resha_stream_stdio(0, &s) == 0)
+                resha_stream_close(s);
+        ASSERT_OK(pipe(fds));
+        close(fds[1]);
+        if (resha_stream_adopt(fds[0], &s) < 0)
+                close(fds[0]); /* it has stayed the caller's */
+        else if (resha_stream_release(s, &fd) == 0)
+                close(fd);
+        else
+                resha_stream_close(s);
+}
+
+TASK(nothing_is_left_of_a_stream_that_could_not_begin)
+{
+        unsigned before = real_fds(), n = 0;
+
+        do {
+                real_fail_nth(++n, -EMFILE);
+                try_all();
+                ASSERT_EQ(real_fds(), before);
+        } while (real_failed() != RS_SYS_COUNT);
+        ASSERT_TRUE(n > 10);
+        return 0;
+}
