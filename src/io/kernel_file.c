@@ -151,7 +151,7 @@ static int open_again(int fd, int flags, enum rs_file_kind kind, bool *ret_own)
         char name[32];
         int own = -ENXIO;
 
-        if (kind == RS_FILE_PIPE) {
+        if (kind == RS_FILE_PIPE && rs_sys_opens_again(fd)) {
                 snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
                 own = rs_sys_open(name, (flags & (O_ACCMODE | O_APPEND)) | O_NONBLOCK | O_NOCTTY);
         }

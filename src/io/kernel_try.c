@@ -184,7 +184,7 @@ int kn_accept_room(struct kn *k)
 
 void kn_accepted(struct kn_file *listener, struct rs_op *op, int fd)
 {
-        struct kn_file *f = kn_file_new(kn_of(listener->base.backend), fd, RS_FILE_SOCKET);
+        struct kn_file *f = kn_file_new(kn_of(listener->base.backend), rs_sys_move_up(fd), RS_FILE_SOCKET);
 
         f->hasty = listener->hasty;
         f->nonblocking = true;

@@ -23,8 +23,4 @@
                 result_; \
         })
 
-/* A new descriptor; moved if it is one of the three that programs read and write without having opened them: where one
- * of those was closed, output would go into a connection of somebody's. */
-int rs_sys_move_up(int fd);
-
 #endif

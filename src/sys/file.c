@@ -2,7 +2,9 @@
 /* System calls on sockets and other descriptors; see sys.c for what holds for all. */
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "sys/call.h"
@@ -24,9 +26,10 @@ void rs_sys_close(int fd)
 
 int rs_sys_move_up(int fd)
 {
-        if (RS_LIKELY(fd < 0 || fd > STDERR_FILENO))
+        int moved = RS_UNLIKELY(fd >= 0 && fd <= STDERR_FILENO) ? rs_sys_duplicate(fd) : -1;
+
+        if (RS_LIKELY(moved < 0))
                 return fd;
-        int moved = rs_sys_duplicate(fd);
         rs_sys_close(fd);
         return moved;
 }
@@ -34,16 +37,10 @@ int rs_sys_move_up(int fd)
 /* After a call that has made two. */
 static int both_up(int rc, int fds[2])
 {
-        if (rc < 0)
-                return rc;
-        fds[0] = rs_sys_move_up(fds[0]);
-        fds[1] = rs_sys_move_up(fds[1]);
-        if (fds[0] >= 0 && fds[1] >= 0)
-                return rc;
-        rc = fds[0] < 0 ? fds[0] : fds[1];
-        for (int i = 0; i < 2; i++)
-                if (fds[i] >= 0)
-                        rs_sys_close(fds[i]);
+        if (rc == 0) {
+                fds[0] = rs_sys_move_up(fds[0]);
+                fds[1] = rs_sys_move_up(fds[1]);
+        }
         return rc;
 }
 
@@ -173,6 +170,19 @@ int rs_sys_open(const char *path, int flags)
 int rs_sys_duplicate(int fd)
 {
         return (int)CALL(RS_SYS_DUP, fcntl(fd, F_DUPFD_CLOEXEC, 3)); /* never one of the three that others write to */
+}
+
+bool rs_sys_opens_again(int fd)
+{
+        enum { MEMORY = 1 };
+        struct stat st;
+        unsigned number;
+
+        if (fstat(fd, &st) < 0)
+                return false;
+        if (S_ISCHR(st.st_mode) && major(st.st_rdev) != MEMORY)
+                return isatty(fd) && ioctl(fd, TIOCGPTN, &number) < 0;
+        return S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode);
 }
 
 int rs_sys_file_mode(int fd, mode_t *ret_mode)

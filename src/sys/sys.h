@@ -91,6 +91,10 @@ void rs_sys_timerfd_set(int fd, int64_t at);
 ssize_t rs_sys_write(int fd, const void *buf, size_t size); /* async-signal-safe; errno is as before */
 void rs_sys_close(int fd);
 
+/* A new descriptor; another number of it if it is one of the three that programs read and write without having opened
+ * them, where that can be: output would go into a connection of somebody's. All that are made here are so already. */
+int rs_sys_move_up(int fd);
+
 /* Sockets: non-blocking, close-on-exec. Sending never raises SIGPIPE; no call that moves bytes blocks, whatever the
  * descriptor's flags. A message of sendmsg, recvmmsg, sendmmsg has no control data;
  * recvmmsg says how long it was, also if that is more than there was room for. */
@@ -120,6 +124,10 @@ ssize_t rs_sys_writev(int fd, const struct iovec *parts, int n);
 ssize_t rs_sys_sendfile(int to, int from, int64_t offset, size_t size);
 int rs_sys_open(const char *path, int flags);
 int rs_sys_duplicate(int fd);
+/* Whether opening /proc/self/fd/N gives a description of the same thing: of a pipe, a terminal, /dev/null and its kin;
+ * not of the side of a terminal that its emulator has, where that is another terminal, and who knows of other
+ * devices. */
+bool rs_sys_opens_again(int fd);
 int rs_sys_file_mode(int fd, mode_t *ret_mode);
 int rs_sys_file_flags(int fd); /* of its description: O_NONBLOCK and others */
 int rs_sys_file_flags_set(int fd, int flags);

@@ -20,7 +20,11 @@ int rs_uring_setup(unsigned entries, struct io_uring_params *params, struct io_u
 {
         int rc = rs_uring_fault(RS_SYS_URING_SETUP);
 
-        return rc < 0 ? rc : io_uring_queue_init_params(entries, ring, params);
+        if (rc == 0)
+                rc = io_uring_queue_init_params(entries, ring, params);
+        if (rc == 0)
+                ring->ring_fd = ring->enter_ring_fd = rs_sys_move_up(ring->ring_fd);
+        return rc;
 }
 
 int rs_uring_probe(struct io_uring *ring, struct io_uring_probe *probe, unsigned ops)

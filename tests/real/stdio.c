@@ -261,6 +261,42 @@ TEST(a_terminal_is_input_and_output_and_its_flags_stay)
         close(master);
 }
 
+static int read_five(void *unused)
+{
+        resha_stream *in RESHA_CLEANUP(resha_stream_closep) = NULL;
+        char buf[5];
+        int rc = resha_stream_stdio(0, &in);
+
+        (void)unused;
+        if (rc == 0)
+                rc = (int)resha_read_exactly(in, buf, sizeof buf);
+        return rc == sizeof buf && memcmp(buf, "hello", 5) == 0 ? 0 : EPROTO;
+}
+
+/* Opened anew, it would be another terminal. */
+TEST(the_side_of_a_terminal_s_emulator_is_input)
+{
+        struct termios raw;
+        char name[64];
+        int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        ASSERT_OK(grantpt(master));
+        ASSERT_OK(unlockpt(master));
+        ASSERT_OK(ptsname_r(master, name, sizeof name));
+        int slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+        ASSERT_OK(tcgetattr(slave, &raw));
+        cfmakeraw(&raw);
+        ASSERT_OK(tcsetattr(slave, TCSANOW, &raw));
+        ASSERT_EQ(write(slave, "hello", 5), 5);
+        struct program p = { .fn = read_five, .in = master, .out = null };
+        start(&p);
+        ASSERT_EQ(result(&p), 0);
+        ASSERT_FALSE(fcntl(master, F_GETFL) & O_NONBLOCK);
+        close(slave);
+        close(master);
+        close(null);
+}
+
 TEST(devices_are_copied)
 {
         int null = open("/dev/null", O_RDWR | O_CLOEXEC), full = open("/dev/full", O_RDWR | O_CLOEXEC);
