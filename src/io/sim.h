@@ -5,6 +5,7 @@
 /* The simulated world, as tests steer it: what may go wrong, how often, and how often it did. Everything else about it
  * is behind backend.h. */
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <resha/addr.h>
@@ -33,6 +34,7 @@ struct rs_sim_plan {
         int64_t latency_max;                /* ns */
         uint64_t
                 fail_operation; /* the one with this number fails: with -EIO, or what its kind of call gives; 0: none */
+        size_t piece_max;       /* reads and writes move at most so many bytes, but for small writes to pipes; 0: any */
         uint64_t operations;    /* counted so far: each submit, socket and bind; what would be a system call */
         uint64_t fired[RS_FAULT_KINDS];
 };

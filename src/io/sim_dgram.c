@@ -462,9 +462,11 @@ bool sim_dgram_read(struct sim_file *f, struct rs_op *op)
 /* Where more are kept, the next call runs into the next one. */
 int sim_dgram_error(struct rs_file *file, resha_addr *ret_addr)
 {
-        struct sim_file *f = (struct sim_file *)(void *)file;
+        struct sim_file *f = file_of(file);
         struct sim_message *m = message_at(f->errors.first);
 
+        if (f->state == OUTSIDE)
+                return kn_file_error(f->real, ret_addr);
         if (!m)
                 return 0;
         *ret_addr = m->from;

@@ -85,9 +85,11 @@ static inline void sim_poke(struct sim_file *f, struct sim_side *side)
                 sim_at(sim_of(f), &side->timer, 0);
 }
 
-/* A number of at most n, from 1: n, unless a fault of this kind happens. */
+/* A number of at most n, from 1: n, unless the plan has a limit, or a fault of this kind happens. */
 static inline size_t sim_shortened(struct sim *s, enum rs_fault_kind kind, size_t n)
 {
+        if (s->plan.piece_max && n > s->plan.piece_max)
+                n = s->plan.piece_max;
         return n > 1 && sim_fires(s, kind) ? 1 + (size_t)sim_roll(s, n - 1) : n;
 }
 

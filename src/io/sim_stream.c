@@ -208,7 +208,10 @@ static int unwritable(struct sim_file *f)
         if (!breaks(f))
                 return 0;
         int rc = break_connection(f);
-        return f->family == AF_UNIX ? -EPIPE : rc;
+        if (f->family != AF_UNIX)
+                return rc;
+        f->error = rc; /* a reader's: writes have an error of their own */
+        return -EPIPE;
 }
 
 /* How many of `want` bytes go now, at least 1 if any are wanted; -EAGAIN: later; another negative code. Of `atomic`

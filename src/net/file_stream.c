@@ -32,8 +32,23 @@ static __attribute__((noinline, cold)) int failed(struct rs_file_stream *t, int 
                              resha_strerror(code));
 }
 
+/* The kernel tells of a broken connection once, and then of an end. Who waits to write may have been told in this very
+ * moment, and not have run yet: its code, 0 if there is none. An end before it broke is an end. */
+static int told_to_the_writer(const struct rs_file_stream *t)
+{
+        const struct rs_op *op = t->op[WRITING];
+
+        if (!op || op->state != RS_OP_DONE || op->result >= 0 || op->result == -EPIPE)
+                return 0;
+        return rs_stream_passes((int)op->result) ? 0 : (int)op->result;
+}
+
 static __attribute__((noinline, cold)) ssize_t not_read(struct rs_file_stream *t, int code)
 {
+        if (code == 0)
+                code = told_to_the_writer(t);
+        if (code == 0)
+                return 0;
         if (code == -EIO && t->stream.ops == &terminal_ops)
                 return 0;
         return failed(t, code, "read from");
@@ -48,7 +63,7 @@ static ssize_t file_read(void *impl, void *buf, size_t size)
         t->op[READING] = &op;
         ssize_t n = rs_operation(t->stream.loop, &op, "read");
         t->op[READING] = NULL;
-        return RS_LIKELY(n >= 0) ? n : not_read(t, (int)n);
+        return RS_LIKELY(n > 0) ? n : not_read(t, (int)n);
 }
 
 static inline ssize_t writing(struct rs_file_stream *t, struct rs_op *op)
