@@ -4,6 +4,8 @@
 
 #include "bytes_law.h"
 
+#include <stdlib.h>
+
 static int bytes_main(void *arg)
 {
         return bytes_converse(arg, 500);
@@ -33,7 +35,9 @@ static void laws(const char *name, resha_fn *fn, resha_test_opts o)
         run_scenario(name, fn, &o);
         printf("%llu calls, %llu ran out of time, %llu were cancelled, %llu pieces too long\n", bytes_seen.calls,
                bytes_seen.late, bytes_seen.cancelled, bytes_seen.too_long);
-        ASSERT_TRUE(bytes_seen.late > 0 && bytes_seen.too_long > 0 && (o.no_cancels || bytes_seen.cancelled > 0));
+        if (!getenv("RESHA_TEST_TRIAL"))
+                ASSERT_TRUE(bytes_seen.late > 0 && bytes_seen.too_long > 0 &&
+                            (o.no_cancels || bytes_seen.cancelled > 0));
 }
 
 TEST(sim_bytes)
