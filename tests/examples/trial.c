@@ -6,7 +6,6 @@
 
 #include <resha/test.h>
 
-int example_main(void);
 #define main example_main
 #include EXAMPLE
 #undef main
