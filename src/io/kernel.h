@@ -28,6 +28,7 @@ struct kn_file {
         bool started;     /* connect was called */
         bool nonblocking; /* its description is */
         bool put_back;    /* it was not when it came to us */
+        bool came_so;     /* it was non-blocking when it came to us, perhaps by another file of ours */
 };
 
 struct kn {
@@ -37,6 +38,7 @@ struct kn {
         int wakefd;
         atomic_bool woken;                  /* wakefd is readable, or is about to be */
         struct kn_file *spare;              /* for the next accept, so that one that fails allocates nothing */
+        size_t came_so;                     /* files that did */
         struct rs_list own[KN_OWN_BUCKETS]; /* files by the last bits of their number; needs no memory */
 };
 

@@ -4,8 +4,9 @@
  * What is made here is non-blocking. A descriptor that comes from elsewhere is made so, and made as it was when it is
  * released; a borrowed one shares its description with others, perhaps with a shell, whom that would confuse: it is
  * opened anew by its name in /proc, which gives a description of our own. Where that cannot be (a socket, a file that
- * may not be opened any more) it is duplicated: a socket needs no more, since each call says that it must not block;
- * anything else is non-blocking while we have it. */
+ * may not be opened any more, a device that would be another one) it is duplicated: a socket needs no more, since each
+ * call says that it must not block; anything else is non-blocking while we have it. Several files may be of one such
+ * description: the one that has changed it hands that on when it ends, and the last of them puts it back. */
 
 #include <assert.h>
 #include <errno.h>
@@ -144,9 +145,8 @@ static enum rs_file_kind kind_of(mode_t mode)
         return S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode) ? RS_FILE_PLAIN : RS_FILE_PIPE;
 }
 
-/* A description of our own for what fd is, if there can be one; else a duplicate. Either is non-blocking already if
- * *ret_own. */
-static int open_again(int fd, int flags, enum rs_file_kind kind, bool *ret_own)
+/* A description of our own for what fd is, non-blocking, if there can be one; else a duplicate. */
+static int open_again(int fd, int flags, enum rs_file_kind kind)
 {
         char name[32];
         int own = -ENXIO;
@@ -155,7 +155,6 @@ static int open_again(int fd, int flags, enum rs_file_kind kind, bool *ret_own)
                 snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
                 own = rs_sys_open(name, (flags & (O_ACCMODE | O_APPEND)) | O_NONBLOCK | O_NOCTTY);
         }
-        *ret_own = own >= 0;
         return own >= 0 ? own : rs_sys_duplicate(fd);
 }
 
@@ -175,7 +174,8 @@ static int make_nonblocking(struct kn_file *f, bool borrowed)
 
         if (flags < 0)
                 return flags;
-        f->nonblocking = flags & O_NONBLOCK;
+        f->nonblocking = f->came_so = flags & O_NONBLOCK;
+        kn_of(f->base.backend)->came_so += f->came_so;
         if (f->nonblocking || f->base.kind == RS_FILE_PLAIN || (borrowed && f->base.kind == RS_FILE_SOCKET))
                 return 0;
         int rc = rs_sys_file_flags_set(f->base.fd, flags | O_NONBLOCK);
@@ -184,12 +184,44 @@ static int make_nonblocking(struct kn_file *f, bool borrowed)
         return rc;
 }
 
+/* Another one that came to us non-blocking, and is that no longer. */
+static struct kn_file *left_blocking(struct kn *k, const struct kn_file *but)
+{
+        size_t left = k->came_so - but->came_so;
+
+        for (size_t i = 0; left && i < KN_OWN_BUCKETS; i++)
+                for (struct rs_node *n = k->own[i].first; n; n = n->next) {
+                        struct kn_file *f = RS_CONTAINER(n, struct kn_file, own);
+                        if (f == but || !f->came_so)
+                                continue;
+                        int flags = rs_sys_file_flags(f->base.fd);
+                        if (flags >= 0 && !(flags & O_NONBLOCK))
+                                return f;
+                        left--;
+                }
+        return NULL;
+}
+
 static void blocking_again(struct kn_file *f)
 {
         int flags = f->put_back ? rs_sys_file_flags(f->base.fd) : -1;
 
-        if (flags >= 0)
-                (void)rs_sys_file_flags_set(f->base.fd, flags & ~O_NONBLOCK);
+        if (flags < 0 || rs_sys_file_flags_set(f->base.fd, flags & ~O_NONBLOCK) < 0)
+                return;
+        struct kn_file *heir = left_blocking(kn_of(f->base.backend), f);
+        if (heir)
+                heir->put_back = rs_sys_file_flags_set(f->base.fd, flags) == 0;
+}
+
+/* Before its descriptor is closed or given away. */
+static void leave(struct kn_file *f)
+{
+        struct kn *k = kn_of(f->base.backend);
+
+        k->forget(f);
+        blocking_again(f);
+        k->came_so -= f->came_so;
+        rs_list_remove(bucket(k, f->base.fd), &f->own);
 }
 
 static bool adopted_hasty(int fd, enum rs_file_kind kind)
@@ -203,7 +235,6 @@ static bool adopted_hasty(int fd, enum rs_file_kind kind)
 int kn_adopt(struct rs_backend *b, int fd, bool borrowed, struct rs_file **ret_file)
 {
         mode_t mode;
-        bool own = false;
         int rc = rs_sys_file_mode(fd, &mode), flags = rs_sys_file_flags(fd);
 
         if (rc < 0 || flags < 0)
@@ -211,7 +242,7 @@ int kn_adopt(struct rs_backend *b, int fd, bool borrowed, struct rs_file **ret_f
         if (kn_owns(kn_of(b), fd) && !borrowed)
                 return -EBUSY;
         enum rs_file_kind kind = kind_of(mode);
-        int ours = borrowed ? open_again(fd, flags, kind, &own) : fd;
+        int ours = borrowed ? open_again(fd, flags, kind) : fd;
         if (ours < 0)
                 return ours;
         struct kn_file *f = kn_file_new(kn_of(b), ours, kind);
@@ -238,15 +269,12 @@ int kn_adopt(struct rs_backend *b, int fd, bool borrowed, struct rs_file **ret_f
 int kn_release(struct rs_file *file)
 {
         struct kn_file *f = kn_file_of(file);
-        struct kn *k = kn_of(file->backend);
         int fd = file->fd;
 
         assert(!f->pending[KN_READING] && !f->pending[KN_WRITING]);
         if (fd < 0)
                 return -EOPNOTSUPP; /* a pipe that has been ended */
-        k->forget(f);
-        blocking_again(f);
-        rs_list_remove(bucket(k, fd), &f->own);
+        leave(f);
         resha_free(f);
         return fd;
 }
@@ -346,16 +374,13 @@ int kn_option(struct rs_file *f, enum rs_option which, int *value, bool set)
 /* A pipe has ended for its reader once nobody has it open for writing. The descriptor goes, the file stays. */
 static int end_pipe(struct kn_file *f)
 {
-        struct kn *k = kn_of(f->base.backend);
         int fd = f->base.fd, flags = rs_sys_file_flags(fd);
         mode_t mode = 0;
 
         if (flags < 0 || rs_sys_file_mode(fd, &mode) < 0 || !S_ISFIFO(mode) || (flags & O_ACCMODE) != O_WRONLY)
                 return -EOPNOTSUPP;
         assert(!f->pending[KN_WRITING]);
-        k->forget(f);
-        blocking_again(f);
-        rs_list_remove(bucket(k, fd), &f->own);
+        leave(f);
         rs_sys_close(fd);
         f->base.fd = -1;
         return 0;
@@ -370,15 +395,12 @@ int kn_file_shutdown(struct rs_file *f)
 void kn_file_close(struct rs_file *file)
 {
         struct kn_file *f = kn_file_of(file);
-        struct kn *k = kn_of(file->backend);
 
         assert(!f->pending[KN_READING] && !f->pending[KN_WRITING]);
         if (file->fd >= 0) {
-                k->forget(f);
                 if (file->reset && file->kind == RS_FILE_SOCKET)
                         rs_sys_reset_at_close(file->fd);
-                blocking_again(f);
-                rs_list_remove(bucket(k, file->fd), &f->own);
+                leave(f);
                 rs_sys_close(file->fd);
         }
         resha_free(f);

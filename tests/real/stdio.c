@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -502,4 +503,40 @@ TEST(flags_that_had_to_be_changed_are_put_back)
         ASSERT_FALSE(fcntl(in[0], F_GETFL) & O_NONBLOCK);
         close(in[0]);
         close(in[1]);
+}
+
+/* ---- several of one description ---- */
+
+static int read_eight(void *in)
+{
+        char eight[8];
+
+        return (int)resha_read(in, eight, sizeof eight);
+}
+
+/* Both are of one description, that cannot be opened anew. The one that made it non-blocking ends first. */
+static int the_other_reads_on(void *unused)
+{
+        resha_stream *in, *out;
+
+        (void)unused;
+        ASSERT_OK(resha_stream_stdio(1, &out));
+        ASSERT_OK(resha_stream_stdio(0, &in));
+        resha_stream_close(out);
+        ASSERT_EQ(blocking() & 1, 0);
+        ASSERT_EQ(resha_timeout(RESHA_MS(20), read_eight, in), -ETIME);
+        resha_stream_close(in);
+        ASSERT_EQ(blocking() & 1, 1);
+        return 0;
+}
+
+TEST(flags_are_put_back_by_the_last_that_needs_them)
+{
+        int both = eventfd(0, EFD_CLOEXEC);
+        struct program p = { .fn = the_other_reads_on, .in = both, .out = both };
+
+        start(&p);
+        ASSERT_EQ(result(&p), 0);
+        ASSERT_FALSE(fcntl(both, F_GETFL) & O_NONBLOCK);
+        close(both);
 }
