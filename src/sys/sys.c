@@ -103,7 +103,7 @@ void rs_sys_eventfd_clear(int fd)
 
 int rs_sys_timerfd(void)
 {
-        return (int)CALL(RS_SYS_TIMERFD, timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+        return rs_sys_move_up((int)CALL(RS_SYS_TIMERFD, timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)));
 }
 
 void rs_sys_timerfd_set(int fd, int64_t at)

@@ -4,6 +4,7 @@
 #include "host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -310,6 +311,22 @@ TEST(a_run_that_cannot_begin_leaves_nothing_behind)
                 if (!failed)
                         return;
         }
+}
+
+/* Where a program was started without its input: a read of that would read what the run waits with. */
+TEST(descriptors_of_the_run_are_none_of_the_standard_ones)
+{
+        unsigned done = HOST_SLEEPS;
+        resha_embed *e;
+        int kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
+
+        close(0);
+        ASSERT_OK(resha_embed_begin(host_sleeps, &done, &(resha_run_opts){ .backend = test_backend() }, &e));
+        ASSERT_EQ(fcntl(0, F_GETFD), -1);
+        ASSERT_OK(resha_embed_end(e));
+        if (kept >= 0)
+                ASSERT_EQ(dup2(kept, 0), 0);
+        close(kept);
 }
 
 TEST(a_run_without_memory_leaves_nothing_behind)
