@@ -151,14 +151,15 @@ int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
         rc = l->simulated || l->opts.keep_sigint ? 0 : rs_signals_sigint_install(l, interrupted);
         if (rc == 0)
                 rc = rs_loop_begin(l, fn, arg);
-        if (rc == 0) {
+        bool begun = rc == 0;
+        if (begun) {
                 rs_loop_finish(l);
                 rc = rs_loop_result(l);
         }
         rs_run_close(r);
         rs_loop_current = NULL;
         rs_overflow_remove(&overflow);
-        return rc;
+        return begun ? rc : rs_run_refuse(opts, rc, "the run cannot begin: %s", resha_strerror(rc));
 }
 
 const char *resha_backend(void)

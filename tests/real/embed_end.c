@@ -347,3 +347,24 @@ TEST(a_run_without_memory_leaves_nothing_behind)
         ASSERT_EQ(resha_embed_end(e), 0);
         ASSERT_EQ(real_fds(), before);
 }
+
+static int nothing(void *unused)
+{
+        (void)unused;
+        return 0;
+}
+
+/* Not of an embedded one alone: whoever asks for the error of a run gets why there was none. */
+TEST(a_run_that_cannot_begin_says_why)
+{
+        resha_error error;
+        int rc = -ENOMEM;
+
+        for (unsigned n = 1; rc == -ENOMEM; n++) {
+                rs_alloc_fail_after(n, false);
+                rc = resha_run(nothing, NULL, &(resha_run_opts){ .backend = test_backend(), .ret_error = &error });
+                rs_alloc_fail_after(0, false);
+                ASSERT_EQ(error.code, rc);
+        }
+        ASSERT_EQ(rc, 0);
+}
