@@ -308,10 +308,10 @@ TASK(a_close_ends_a_send_that_has_only_yielded)
 
         for (int burnt = 55; burnt < 70; burnt++) {
                 resha_dgram *s, *c;
-                resha_group g;
                 ASSERT_OK(resha_dgram_open(&(resha_dgram_opts){ .local = &server }, &s));
                 c = dgram_to(&server);
                 struct sender sender = { .d = c, .burnt = burnt };
+                RESHA_GROUP(g);
                 resha_group_begin(&g, NULL);
                 ASSERT_OK(resha_spawn(&g, send_much, &sender));
                 while (!sender.began)
