@@ -35,7 +35,6 @@
 
 static const int64_t PAUSE = 1000000;             /* ns: when the kernel has no memory, or a file is ready in vain */
 static const int64_t LAST_WAIT = 100 * 1000000LL; /* ns: for what is in flight at the end */
-enum { MANY = 256 };                              /* completions at once, if so many have come */
 
 /* ---- operations ---- */
 
@@ -403,6 +402,8 @@ static int ur_wait(struct rs_backend *b, int64_t deadline)
         end_rests(u);
         bool given = give(u);
         int64_t timeout = kn_timeout(&u->kn, deadline);
+        if (RS_UNLIKELY(given && !u->wake_armed)) /* woken when place() has looked at what came back */
+                timeout = 0;
         if (RS_UNLIKELY(!rs_list_empty(&u->resting)))
                 timeout = at_most(timeout, PAUSE);
         if (RS_LIKELY(given))
@@ -445,7 +446,7 @@ static int ur_descriptor(struct rs_backend *b)
                 rc = give(u) ? 0 : -EAGAIN;
         if (rc == 0 && io_uring_sq_ready(&u->ring) > 0)
                 rc = rs_uring_enter(&u->ring, 0, 0);
-        if (rc == 0 && (!rs_list_empty(&b->done) || !rs_list_empty(&u->resting)))
+        if (rc == 0 && (!rs_list_empty(&b->done) || !rs_list_empty(&u->resting) || !u->wake_armed))
                 rc = -EAGAIN; /* nothing would say so: there is a next step at once */
         return rc < 0 ? rc : u->ring.ring_fd;
 }

@@ -5,6 +5,7 @@
 #include "common.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -377,4 +378,53 @@ TASK(uring_wake_ups_in_storms_are_never_lost)
         ASSERT_OK(resha_group_end(&g, 0));
         ASSERT_EQ(atomic_load(&done), JOBS);
         return 0;
+}
+
+/* ---- at the seam ---- */
+
+enum { FOREIGN = 8 };
+
+static struct rs_backend *backend(void)
+{
+        struct rs_backend *b = NULL;
+        char why[RS_WHY];
+
+        ASSERT_OK(rs_uring_new(&b, why));
+        return b;
+}
+
+/* The wake-up comes back while what is queued is given to the kernel, which has to be entered for want of places. */
+TEST(uring_that_is_woken_while_it_gives_does_not_sleep)
+{
+        int fds[FOREIGN][2];
+        struct rs_op ops[FOREIGN];
+
+        only_on_uring();
+        rs_uring_sizes = (struct rs_uring_sizes){ 4, 64 };
+        struct rs_backend *b = backend();
+        ASSERT_OK(b->ops->wait(b, 0)); /* wakefd is polled now */
+        for (int i = 0; i < FOREIGN; i++) {
+                ASSERT_OK(pipe(fds[i]));
+                ops[i] = (struct rs_op){ .kind = RS_OP_POLL, .fd = fds[i][0], .events = POLLIN };
+                ASSERT_FALSE(b->ops->submit(b, &ops[i]));
+        }
+        b->ops->wake(b);
+        int64_t start = b->ops->now(b);
+        ASSERT_OK(b->ops->wait(b, start + 2000000000));
+        ASSERT_TRUE(b->ops->now(b) - start < 1000000000);
+        start = b->ops->now(b);
+        b->ops->wake(b);
+        ASSERT_OK(b->ops->wait(b, start + 2000000000));
+        ASSERT_TRUE(b->ops->now(b) - start < 1000000000);
+        for (int i = 0; i < FOREIGN; i++) {
+                ASSERT_FALSE(b->ops->cancel(b, &ops[i]));
+                while (ops[i].state == RS_OP_PENDING)
+                        ASSERT_OK(b->ops->wait(b, INT64_MAX));
+                rs_list_pop(&b->done);
+                ASSERT_EQ(ops[i].result, -ECANCELED);
+                close(fds[i][0]);
+                close(fds[i][1]);
+        }
+        b->ops->destroy(b);
+        rs_uring_sizes = (struct rs_uring_sizes){ 0 };
 }
