@@ -68,7 +68,8 @@ static char *absolute(const char *path, int *ret_rc)
 
 /* ---- the one that is there ---- */
 
-/* Whether a socket is bound to what the address leads to: 1, also if that may not be asked; 0: no; or negative. */
+/* Whether a socket is bound to what the address leads to: 1, also if that may not be asked; 0: no, or the file has gone
+ * meanwhile; or negative. */
 static int in_use(const resha_addr *addr)
 {
         const struct rs_addr *a = rs_addr_view(addr);
@@ -78,7 +79,7 @@ static int in_use(const resha_addr *addr)
                 return fd;
         int rc = rs_sys_connect(fd, (const struct sockaddr *)&a->sockaddr, (socklen_t)a->size);
         rs_sys_close(fd);
-        return rc != -ECONNREFUSED;
+        return rc != -ECONNREFUSED && rc != -ENOENT;
 }
 
 /* Renamed, looked at, removed. 0: the name is free, or was for a moment. */

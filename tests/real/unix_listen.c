@@ -373,6 +373,28 @@ TASK(a_server_that_begins_between_the_look_and_the_removal_keeps_its_file)
         return 0;
 }
 
+static int goes_away(enum rs_syscall call)
+{
+        if (call != RS_SYS_CONNECT)
+                return 0;
+        rs_fault_hook = NULL;
+        unlink(at("x"));
+        return 0;
+}
+
+TASK(a_file_that_goes_while_it_is_looked_at_is_no_server)
+{
+        resha_listener *n;
+
+        leave_dead(at("x"));
+        rs_fault_hook = goes_away;
+        ASSERT_OK(resha_unix_listen(at("x"), NULL, &n));
+        ASSERT_PTR((void *)rs_fault_hook, NULL);
+        resha_listener_close(n);
+        clean();
+        return 0;
+}
+
 static bool locked_at_the_rename;
 
 static int try_to_lock(enum rs_syscall call)
