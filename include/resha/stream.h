@@ -104,9 +104,9 @@ RESHA_API int resha_pipe(resha_stream **ret_read, resha_stream **ret_write);
 RESHA_API int resha_stream_adopt(int fd, resha_stream **ret_stream);
 
 /* Gives the descriptor back, blocking or not as it was when it was adopted (one that was made here: non-blocking), and
- * frees s. 0; s is as it was after -EBUSY (a task is inside, or bytes are buffered in one of the directions),
- * -EOPNOTSUPP (it has no descriptor of its own: a kind of yours, standard input and output, the simulated world).
- * [loop] */
+ * frees s. 0; s is as it was after -EBUSY (a task is inside, bytes are buffered in one of the directions, or it is that
+ * of a resha_serve() handler), -EOPNOTSUPP (it has no descriptor of its own: a kind of yours, standard input and
+ * output, the simulated world). [loop] */
 RESHA_API int resha_stream_release(resha_stream *s, int *ret_fd);
 
 /* Standard input (0), output (1) or error (2), whatever it is: a terminal, a pipe, a file, /dev/null, a socket. The

@@ -244,6 +244,8 @@ int resha_stream_release(resha_stream *s, int *ret_fd)
                 return resha_fail_at(-EBUSY, NULL,
                                      "%zu bytes that were read and %zu that were written are in the stream",
                                      rs_span_size(&s->in), rs_span_size(&s->out));
+        if (s->server)
+                return resha_fail_at(-EBUSY, NULL, "resha_serve() closes this stream when its handler returns");
         int fd = t && !t->borrowed ? l->backend->ops->release(t->file) : -EOPNOTSUPP;
         if (fd < 0)
                 return resha_fail_at(fd, NULL, "this %s stream has no descriptor of its own", s->ops->kind);

@@ -184,3 +184,27 @@ TASK(an_accept_that_fails_for_good_ends_the_server_with_its_reason)
         resha_listener_close(w.listener);
         return 0;
 }
+
+/* ---- what belongs to the server ---- */
+
+static int gives_away(resha_stream *s, void *arg)
+{
+        int fd;
+
+        ASSERT_EQ(resha_stream_release(s, &fd), -EBUSY);
+        ASSERT_HAS(resha_error_of(-EBUSY)->text, "resha_serve()");
+        resha_listener_shutdown(arg);
+        return 0;
+}
+
+TASK(a_handler_cannot_give_its_stream_away)
+{
+        uint16_t port;
+        resha_listener *n = real_listener(&port);
+        int fd = real_connect(port);
+
+        ASSERT_OK(resha_serve(n, gives_away, n, NULL));
+        resha_listener_close(n);
+        close(fd);
+        return 0;
+}
