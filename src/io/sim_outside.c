@@ -119,7 +119,8 @@ int sim_release(struct rs_file *file)
         if (f->state != OUTSIDE)
                 return -EOPNOTSUPP;
         int fd = kn_release(f->real);
-        sim_file_free(f);
+        if (fd >= 0)
+                sim_file_free(f);
         return fd;
 }
 

@@ -3,6 +3,8 @@
 
 #include "pair.h"
 
+#include <unistd.h>
+
 #define PIPE(p) \
         struct pair p RESHA_CLEANUP(pair_close) = { NULL, NULL }; \
         ASSERT_OK(resha_pipe(&p.here, &p.there)) /* here: for reading */
@@ -232,5 +234,21 @@ TASK(options_of_a_connection_are_what_they_were_set_to)
         ASSERT_TRUE(value >= 8192);
         ASSERT_EQ(resha_stream_set(p.there, RESHA_STREAM_KEEPALIVE, -1), -EINVAL);
         ASSERT_EQ(resha_stream_get(p.there, (enum resha_stream_option)99, &value), -EINVAL);
+        return 0;
+}
+
+TASK(a_pipe_that_was_ended_has_no_descriptor_to_give_back)
+{
+        resha_stream *s;
+        int fds[2], fd = -1;
+
+        ASSERT_OK(pipe(fds));
+        ASSERT_OK(resha_stream_adopt(fds[1], &s));
+        ASSERT_OK(resha_stream_shutdown(s));
+        ASSERT_EQ(resha_stream_release(s, &fd), -EOPNOTSUPP);
+        ASSERT_EQ(fd, -1);
+        ASSERT_STR(resha_stream_kind(s), "pipe");
+        resha_stream_close(s);
+        close(fds[0]);
         return 0;
 }
