@@ -104,12 +104,22 @@ static ssize_t file_send_file(void *impl, int fd, int64_t offset, size_t size)
         return n >= 0 || n == -EINVAL || n == -EOPNOTSUPP ? n : failed(t, (int)n, "send a file to");
 }
 
+/* A writer that waits: that of a Unix socket poll(2) and epoll do not tell of it. */
+static int shutdown_socket(struct rs_file_stream *t)
+{
+        int rc = t->stream.loop->backend->ops->file_shutdown(t->file);
+
+        if (rc == 0 && t->op[WRITING])
+                rs_operation_abort(t->stream.loop, t->op[WRITING], -EPIPE);
+        return rc;
+}
+
 static int file_shutdown(void *impl)
 {
         struct rs_file_stream *t = impl;
 
         if (t->file->kind == RS_FILE_SOCKET)
-                return t->stream.loop->backend->ops->file_shutdown(t->file);
+                return shutdown_socket(t);
         if (t->borrowed)
                 return -EOPNOTSUPP;
         if (t->op[WRITING])

@@ -174,3 +174,30 @@ TASK(a_reset_ends_reader_and_writer_that_wait)
         resha_stream_close(h.stream);
         return 0;
 }
+
+/* epoll has no event for it on a Unix socket: nothing has become writable. */
+TASK(a_writer_that_waits_learns_that_its_side_is_ended)
+{
+        for (int tcp = 0; tcp < 2; tcp++) {
+                struct real_pair p;
+                struct writer w = { 0 };
+                resha_stream *two[2];
+                RESHA_GROUP(g);
+
+                if (tcp)
+                        real_pair(&p);
+                else
+                        ASSERT_OK(resha_stream_pair(two));
+                w.to = tcp ? p.here : two[0];
+                resha_group_begin(&g, NULL);
+                resha_spawn(&g, write_until_it_fails, &w);
+                ASSERT_OK(resha_sleep(RESHA_MS(20)));
+                ASSERT_EQ(w.rc, 0);
+                ASSERT_OK(resha_stream_shutdown(w.to));
+                ASSERT_OK(resha_group_end(&g, 0));
+                ASSERT_EQ(w.rc, -EPIPE);
+                resha_stream_close(w.to);
+                resha_stream_close(tcp ? p.there : two[1]);
+        }
+        return 0;
+}
