@@ -56,8 +56,6 @@ static int not_read(const struct source *f, ssize_t code)
 
 static int write_piece(resha_stream *s, struct source *f, const char *data, size_t size)
 {
-        struct rs_loop *l;
-
         while (size) {
                 ssize_t n = s->ops->write(s->impl, data, size);
                 rs_stream_count(s);
@@ -66,7 +64,7 @@ static int write_piece(resha_stream *s, struct source *f, const char *data, size
                 sent(f, (size_t)n);
                 data += n;
                 size -= (size_t)n;
-                int rc = f->left ? rs_enter(&l) : 0;
+                int rc = f->left ? rs_stream_go_on(s, &s->write_failed) : 0;
                 if (rc < 0)
                         return rc;
         }
@@ -94,7 +92,6 @@ static int copy(resha_stream *s, struct source *f)
 
 static int send_pieces(resha_stream *s, struct source *f)
 {
-        struct rs_loop *l;
         int rc = 0;
 
         while (rc == 0 && f->left) {
@@ -108,7 +105,7 @@ static int send_pieces(resha_stream *s, struct source *f)
                 if (n < 0)
                         return rs_stream_not_written(s, n);
                 sent(f, (size_t)n);
-                rc = f->left ? rs_enter(&l) : 0;
+                rc = f->left ? rs_stream_go_on(s, &s->write_failed) : 0;
         }
         return rc;
 }

@@ -160,7 +160,6 @@ static int drop_rest(resha_stream *s)
 {
         char buf[4096];
         size_t dropped = rs_span_size(&s->in);
-        struct rs_loop *l;
         int rc = 0;
 
         rs_span_skip(&s->in, dropped);
@@ -169,7 +168,7 @@ static int drop_rest(resha_stream *s)
                 if (n <= 0)
                         return (int)n;
                 dropped += (size_t)n;
-                rc = rs_enter(&l);
+                rc = rs_stream_go_on(s, &s->read_failed);
         }
         return rc < 0 ? rc : resha_fail_at(-EMSGSIZE, NULL, "the peer goes on: %zu bytes were dropped", dropped);
 }

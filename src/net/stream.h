@@ -103,6 +103,16 @@ static inline __attribute__((always_inline)) int rs_stream_enter(resha_stream *s
         return 0;
 }
 
+/* Between two operations of one call; failed: s->read_failed or write_failed. The task may have stood still, in no wait
+ * that a close or an abort could have ended. */
+static inline int rs_stream_go_on(const resha_stream *s, const int *failed)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        return rc < 0 ? rc : RS_UNLIKELY(s->closing) ? -EBADF : *failed;
+}
+
 static inline void rs_stream_leave(resha_stream *s, bool *inside)
 {
         *inside = false;

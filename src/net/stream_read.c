@@ -103,15 +103,13 @@ ssize_t resha_read(resha_stream *s, void *buf, size_t size)
 /* Bytes, fewer than size at the end, or negative with *ret_done bytes in buf. */
 static ssize_t read_full(resha_stream *s, char *buf, size_t size, size_t *ret_done)
 {
-        struct rs_loop *l;
-
         *ret_done = take(s, buf, size);
         while (*ret_done < size) {
                 ssize_t n = pull(s, buf + *ret_done, size - *ret_done);
                 if (n <= 0)
                         return n < 0 ? n : (ssize_t)*ret_done;
                 *ret_done += (size_t)n;
-                int rc = *ret_done < size ? rs_enter(&l) : 0;
+                int rc = *ret_done < size ? rs_stream_go_on(s, &s->read_failed) : 0;
                 if (rc < 0)
                         return rc;
         }
@@ -190,7 +188,6 @@ static int does_not_fit(const resha_stream *s, struct search *q, size_t most)
  * none. 0 at the end, -EMSGSIZE for more than `most`, or what reading said: then all bytes are in the buffer still. */
 static ssize_t find_piece(resha_stream *s, struct search *q, size_t most)
 {
-        struct rs_loop *l;
         size_t seen = 0;
 
         for (;;) {
@@ -209,7 +206,7 @@ static ssize_t find_piece(resha_stream *s, struct search *q, size_t most)
                 if (got <= 0)
                         return got < 0 ? got : (ssize_t)n;
                 s->in.end += (size_t)got;
-                if ((rc = rs_enter(&l)) < 0)
+                if ((rc = rs_stream_go_on(s, &s->read_failed)) < 0)
                         return rc;
         }
 }

@@ -36,15 +36,13 @@ int rs_stream_not_written(resha_stream *s, ssize_t n)
 
 static int write_rest(resha_stream *s, const char *data, size_t size, size_t *done)
 {
-        struct rs_loop *l;
-
         while (*done < size) {
                 ssize_t n = s->ops->write(s->impl, data + *done, size - *done);
                 rs_stream_count(s);
                 if (RS_UNLIKELY(n <= 0))
                         return rs_stream_not_written(s, n);
                 *done += (size_t)n;
-                int rc = RS_UNLIKELY(*done < size) ? rs_enter(&l) : 0;
+                int rc = RS_UNLIKELY(*done < size) ? rs_stream_go_on(s, &s->write_failed) : 0;
                 if (rc < 0)
                         return rc;
         }
@@ -87,7 +85,6 @@ static size_t advance(resha_stream *s, struct rest *r, size_t n)
 static int send_all(resha_stream *s, struct rest *r, size_t *done)
 {
         struct iovec parts[RS_PARTS_MAX];
-        struct rs_loop *l;
         size_t n;
 
         advance(s, r, 0); /* empty parts at the front */
@@ -98,7 +95,7 @@ static int send_all(resha_stream *s, struct rest *r, size_t *done)
                 if (taken <= 0)
                         return rs_stream_not_written(s, taken);
                 *done += advance(s, r, (size_t)taken);
-                int rc = rs_span_size(&s->out) || r->n ? rs_enter(&l) : 0;
+                int rc = rs_span_size(&s->out) || r->n ? rs_stream_go_on(s, &s->write_failed) : 0;
                 if (rc < 0)
                         return rc;
         }

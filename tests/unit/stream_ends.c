@@ -359,3 +359,63 @@ TASK(semantics_261_close_returns_when_all_have_left)
         ASSERT_EQ(f.rc, -EBADF);
         return resha_group_end(&g, 0);
 }
+
+/* ---- closing, and breaking off, between two operations of one call ---- */
+
+struct late_writer {
+        resha_stream *s;
+        int burnt; /* calls that complete at once, before it writes: it is made to yield in the midst of the writing */
+        bool began;
+        int rc;
+};
+
+static int write_a_lot(void *arg)
+{
+        static char data[8 << 20];
+        struct late_writer *w = arg;
+        resha_addr a;
+        size_t n;
+
+        for (int i = 0; i < w->burnt; i++)
+                ASSERT_OK(resha_resolve("127.0.0.1", "1", &a, 1, &n));
+        w->began = true;
+        w->rc = resha_write_all(w->s, data, sizeof data, NULL);
+        return 0;
+}
+
+/* The peer reads nothing. Nobody must wait for it. */
+static void end_while_it_has_only_yielded(int burnt, bool aborts)
+{
+        resha_stream *pair[2];
+        resha_group g;
+
+        ASSERT_OK(resha_stream_pair(pair));
+        struct late_writer w = { .s = pair[0], .burnt = burnt };
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn(&g, write_a_lot, &w));
+        while (!w.began)
+                ASSERT_OK(resha_sleep(RESHA_NS(0)));
+        if (aborts)
+                resha_stream_abort(pair[0]);
+        else
+                resha_stream_close(pair[0]);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(w.rc, aborts ? -ECONNABORTED : -EBADF);
+        if (aborts)
+                resha_stream_close(pair[0]);
+        resha_stream_close(pair[1]);
+}
+
+TASK(a_close_ends_a_write_that_has_only_yielded)
+{
+        for (int burnt = 55; burnt < 70; burnt++)
+                end_while_it_has_only_yielded(burnt, false);
+        return 0;
+}
+
+TASK(an_abort_ends_a_write_that_has_only_yielded)
+{
+        for (int burnt = 55; burnt < 70; burnt++)
+                end_while_it_has_only_yielded(burnt, true);
+        return 0;
+}
