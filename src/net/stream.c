@@ -152,6 +152,9 @@ int resha_stream_shutdown(resha_stream *s)
         rc = end_writing(s);
         if (rc == -EOPNOTSUPP)
                 return resha_fail_at(rc, NULL, "a %s stream has no end that its reader could see", s->ops->kind);
+        if (rc == -ENOTCONN)
+                return resha_fail_at(rc, NULL, "the %s stream has no peer any more that could see its end",
+                                     s->ops->kind);
         return rc;
 }
 
@@ -192,7 +195,10 @@ static int finish(resha_stream *s)
                 rc = end_writing(s);
         if (rc == -EOPNOTSUPP)
                 return 0;
-        return rc == 0 && !s->one_way ? linger(s) : rc;
+        if (s->one_way || (rc < 0 && rc != -ENOTCONN))
+                return rc;
+        int rest = linger(s);
+        return rest < 0 ? rest : rc; /* why it is not connected any more, reading says */
 }
 
 int resha_stream_finish(resha_stream *s)
