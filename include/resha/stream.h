@@ -171,17 +171,18 @@ RESHA_API size_t resha_stream_buffered(const resha_stream *s);
 RESHA_API RESHA_MUST int resha_flush(resha_stream *s);
 
 /* Sends what is kept, and then `size` bytes of file fd from `offset` on (UINT64_MAX: all to its end): by the kernel
- * where it can, else through a buffer. The position of fd does not move; reading it may wait for a disk. *ret_sent (may
- * be NULL) is how many of its bytes were taken, also on failure. 0; -ENODATA if the file ends before; -EINVAL for an
- * offset that is negative or a sum above INT64_MAX; -ESPIPE if fd has no positions (adopt it instead); what reading it
- * says; what writing says. [task] cancellation point */
+ * where it can, else through a buffer. The position of fd does not move; reading it may wait for a disk. What is
+ * written to the file before the peer has it may be what the peer gets. *ret_sent (may be NULL) is how many of its
+ * bytes were taken, also on failure. 0; -ENODATA if the file ends before; -EINVAL for an offset that is negative or a
+ * sum above INT64_MAX; -ESPIPE if fd has no positions (adopt it instead); what reading it says; what writing says.
+ * [task] cancellation point */
 RESHA_API RESHA_MUST int resha_send_file(resha_stream *s, int fd, int64_t offset, uint64_t size, uint64_t *ret_sent);
 
 /* ---- the end ---- */
 
-/* No more writes; the peer reads the end after what was sent. 0 or negative: -EBUSY if bytes are kept (flush them), and
- * while a task writes to a pipe; -EOPNOTSUPP for what has no such end: a terminal, a file, standard output that is no
- * socket. [loop] */
+/* No more writes (one that waits gets -EPIPE); the peer reads the end after what was sent. 0 or negative: -EBUSY if
+ * bytes are kept (flush them), and while a task writes to a pipe; -ENOTCONN if the connection is broken; -EOPNOTSUPP
+ * for what has no such end: a terminal, a file, standard output that is no socket. [loop] */
 RESHA_API int resha_stream_shutdown(resha_stream *s);
 
 /* What resha_stream_finish() drops at most, and how long it waits for the peer. */

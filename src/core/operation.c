@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A task's operation of the backend: submitted, waited for, cancelled. The op and this wait lie on the task's stack
- * until the backend has let go of them. One that is
- * done at once has no wait, and costs little more than its system call. */
+ * until the backend has let go of them. One that is done at once has no wait, and costs little more than its system
+ * call. */
 
 #include "core/core.h"
 

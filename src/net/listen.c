@@ -182,8 +182,9 @@ static int check_descriptor(int fd)
                 return resha_fail_at(-EINVAL, NULL, "descriptor %d is no listener: it is a socket for %s", fd,
                                      type == SOCK_DGRAM ? "datagrams" : "packets");
         if (!listens)
-                return resha_fail_at(-EINVAL, NULL, "descriptor %d is no listener: it is a %s", fd,
-                                     "connection, or a socket that does not listen");
+                return resha_fail_at(
+                        -EINVAL, NULL,
+                        "descriptor %d is no listener: it is a connection, or a socket that does not listen", fd);
         return 0;
 }
 

@@ -10,11 +10,10 @@
  *
  * A connection is accepted only when there is room for it, so those above the limit stay in the kernel's queue. Its
  * handler gets the thread before the next one is accepted: it need not wait until a whole burst is, and another process
- * that accepts from the same queue gets its share of it. When
- * descriptors, memory or stacks run out, the server waits: a little longer each time, and not longer than until a
- * connection ends. A connection that was accepted by then is kept. What a handler returns is nobody's business but
- * its own: peers that break off are daily bread, and a server that reports them reports nothing else. A handler that
- * has something to say says it. */
+ * that accepts from the same queue gets its share of it. When descriptors, memory or stacks run out, the server waits:
+ * a little longer each time, and not longer than until a connection ends. A connection that was accepted by then is
+ * kept. What a handler returns is nobody's business but its own: peers that break off are daily bread, and a server
+ * that reports them reports nothing else. A handler that has something to say says it. */
 
 #include <errno.h>
 
