@@ -220,10 +220,10 @@ def calls(bench):
 
 
 def memory_of(pid):
-    """Bytes of user memory and of its page tables."""
+    """Bytes of user memory, and of the page tables that the kernel has for it."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as f:
         lines = dict(line.split(":", 1) for line in f)
-    return {name: int(lines[name].split()[0]) * 1024 for name in ["VmRSS", "VmPTE"]}
+    return {name: int(lines[line].split()[0]) * 1024 for name, line in [("user", "VmRSS"), ("tables", "VmPTE")]}
 
 
 def kernel_memory():
@@ -248,7 +248,6 @@ def idle_once(bench, server, connections):
             after, kernel_after = memory_of(process.pid), kernel_memory()
             load_process.stdin.close()
     result = {name: (after[name] - before[name]) / connections for name in before}
-    result["user"] = sum(result.values())
     result["kernel_both_ends"] = kernel_before and (kernel_after - kernel_before) / connections
     return result
 

@@ -25,6 +25,8 @@ struct kn_file {
         bool ready[2];    /* a try is worth while */
         bool registered;  /* epoll knows it */
         bool hasty;       /* a short read says that there is no more: TCP, until the peer has ended */
+        bool full;        /* the last read was as long as it could be */
+        bool tells;       /* the kernel says with each read whether it has left something: TCP_INQ */
         bool started;     /* connect was called */
         bool nonblocking; /* its description is */
         bool put_back;    /* it was not when it came to us */

@@ -2,6 +2,9 @@
 /* System calls on sockets and other descriptors; see sys.c for what holds for all. */
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/sysmacros.h>
@@ -79,6 +82,26 @@ int rs_sys_connect(int fd, const struct sockaddr *addr, socklen_t size)
 ssize_t rs_sys_recv(int fd, void *buf, size_t size)
 {
         return CALL(RS_SYS_RECV, recv(fd, buf, size, MSG_DONTWAIT));
+}
+
+ssize_t rs_sys_recv_left(int fd, void *buf, size_t size, bool *ret_left)
+{
+        struct iovec part = { buf, size };
+        union {
+                struct cmsghdr header;
+                char room[CMSG_SPACE(sizeof(int))];
+        } control;
+        struct msghdr m = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.room
+        };
+        ssize_t n = CALL(RS_SYS_RECV, recvmsg(fd, &m, MSG_DONTWAIT));
+        const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+        int left = 1;
+
+        if (c && c->cmsg_level == IPPROTO_TCP && c->cmsg_type == TCP_CM_INQ)
+                memcpy(&left, CMSG_DATA(c), sizeof left);
+        *ret_left = left != 0;
+        return n;
 }
 
 ssize_t rs_sys_send(int fd, const void *buf, size_t size)

@@ -105,6 +105,8 @@ int rs_sys_listen(int fd, int backlog);
 int rs_sys_accept(int fd);
 int rs_sys_connect(int fd, const struct sockaddr *addr, socklen_t size);
 ssize_t rs_sys_recv(int fd, void *buf, size_t size);
+/* The same for a TCP socket with TCP_INQ set: and whether more is there, the end included. */
+ssize_t rs_sys_recv_left(int fd, void *buf, size_t size, bool *ret_left);
 ssize_t rs_sys_send(int fd, const void *buf, size_t size);
 ssize_t rs_sys_sendmsg(int fd, const struct msghdr *message);
 int rs_sys_recvmmsg(int fd, struct mmsghdr *messages, unsigned n);

@@ -118,6 +118,45 @@ static int stop_when_ended(void *arg)
         return 0;
 }
 
+enum { FULL = 512, FULL_ROUNDS = 100 };
+
+static int return_full(void *arg)
+{
+        struct real_pair *p = arg;
+        char buf[FULL];
+        ssize_t n;
+
+        while ((n = resha_read(p->there, buf, sizeof buf)) > 0)
+                ASSERT_OK(resha_write_all(p->there, buf, (size_t)n, NULL));
+        return n < 0 ? (int)n : resha_stream_shutdown(p->there);
+}
+
+/* A reader of messages as long as its buffer would otherwise look again each time, and find nothing. */
+TASK(full_reads_in_a_row_ask_what_is_left)
+{
+        static char sent[FULL], got[FULL];
+        struct real_pair p;
+        RESHA_GROUP(g);
+
+        real_pair(&p);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, return_full, &p);
+        real_count();
+        for (int i = 0; i < FULL_ROUNDS; i++) {
+                memset(sent, i, sizeof sent);
+                ASSERT_OK(resha_write_all(p.here, sent, sizeof sent, NULL));
+                ASSERT_EQ(resha_read(p.here, got, sizeof got), FULL);
+                ASSERT_EQ(memcmp(sent, got, sizeof got), 0);
+        }
+        if (strcmp(test_backend(), "epoll") == 0)
+                ASSERT_TRUE(real_calls[RS_SYS_RECV] <= 2 * FULL_ROUNDS + 10); /* 100 more for each end without */
+        ASSERT_OK(resha_stream_shutdown(p.here));
+        ASSERT_EQ(resha_read(p.here, got, sizeof got), 0); /* an end right behind a full read is seen */
+        ASSERT_OK(resha_group_end(&g, 0));
+        real_pair_close(&p);
+        return 0;
+}
+
 TASK(an_echo_costs_two_system_calls_and_a_share_of_a_wait)
 {
         struct server v = { .opts = { .max_connections = 0 } };
