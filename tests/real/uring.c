@@ -393,38 +393,81 @@ static struct rs_backend *backend(void)
         return b;
 }
 
+struct polls {
+        int fds[FOREIGN][2];
+        struct rs_op ops[FOREIGN];
+};
+
+/* More than the queue to the kernel has places for. */
+static void submit_polls(struct rs_backend *b, struct polls *p)
+{
+        for (int i = 0; i < FOREIGN; i++) {
+                ASSERT_OK(pipe(p->fds[i]));
+                p->ops[i] = (struct rs_op){ .kind = RS_OP_POLL, .fd = p->fds[i][0], .events = POLLIN };
+                ASSERT_FALSE(b->ops->submit(b, &p->ops[i]));
+        }
+}
+
+static void cancel_polls(struct rs_backend *b, struct polls *p)
+{
+        for (int i = 0; i < FOREIGN; i++) {
+                struct rs_op *op = &p->ops[i];
+                if (!b->ops->cancel(b, op)) {
+                        while (op->state == RS_OP_PENDING)
+                                ASSERT_OK(b->ops->wait(b, INT64_MAX));
+                        rs_list_pop(&b->done);
+                }
+                ASSERT_EQ(op->result, -ECANCELED);
+                close(p->fds[i][0]);
+                close(p->fds[i][1]);
+        }
+}
+
+static bool is_readable(int fd)
+{
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+
+        return poll(&p, 1, 0) == 1;
+}
+
 /* The wake-up comes back while what is queued is given to the kernel, which has to be entered for want of places. */
 TEST(uring_that_is_woken_while_it_gives_does_not_sleep)
 {
-        int fds[FOREIGN][2];
-        struct rs_op ops[FOREIGN];
+        struct polls p;
 
         only_on_uring();
         rs_uring_sizes = (struct rs_uring_sizes){ 4, 64 };
         struct rs_backend *b = backend();
         ASSERT_OK(b->ops->wait(b, 0)); /* wakefd is polled now */
-        for (int i = 0; i < FOREIGN; i++) {
-                ASSERT_OK(pipe(fds[i]));
-                ops[i] = (struct rs_op){ .kind = RS_OP_POLL, .fd = fds[i][0], .events = POLLIN };
-                ASSERT_FALSE(b->ops->submit(b, &ops[i]));
+        submit_polls(b, &p);
+        for (int i = 0; i < 2; i++) {
+                int64_t start = b->ops->now(b);
+                b->ops->wake(b);
+                ASSERT_OK(b->ops->wait(b, start + 2000000000));
+                ASSERT_TRUE(b->ops->now(b) - start < 1000000000);
         }
+        cancel_polls(b, &p);
+        b->ops->destroy(b);
+        rs_uring_sizes = (struct rs_uring_sizes){ 0 };
+}
+
+/* The same inside of another loop: either it is told at once, or by the descriptor. */
+TEST(uring_that_is_woken_while_it_gives_tells_its_host)
+{
+        struct polls p;
+
+        only_on_uring();
+        rs_uring_sizes = (struct rs_uring_sizes){ 4, 64 };
+        struct rs_backend *b = backend();
+        int fd = b->ops->descriptor(b);
+        ASSERT_TRUE(fd >= 0 && !is_readable(fd));
+        submit_polls(b, &p);
         b->ops->wake(b);
-        int64_t start = b->ops->now(b);
-        ASSERT_OK(b->ops->wait(b, start + 2000000000));
-        ASSERT_TRUE(b->ops->now(b) - start < 1000000000);
-        start = b->ops->now(b);
-        b->ops->wake(b);
-        ASSERT_OK(b->ops->wait(b, start + 2000000000));
-        ASSERT_TRUE(b->ops->now(b) - start < 1000000000);
-        for (int i = 0; i < FOREIGN; i++) {
-                ASSERT_FALSE(b->ops->cancel(b, &ops[i]));
-                while (ops[i].state == RS_OP_PENDING)
-                        ASSERT_OK(b->ops->wait(b, INT64_MAX));
-                rs_list_pop(&b->done);
-                ASSERT_EQ(ops[i].result, -ECANCELED);
-                close(fds[i][0]);
-                close(fds[i][1]);
-        }
+        ASSERT_TRUE(b->ops->descriptor(b) < 0 || is_readable(fd));
+        ASSERT_OK(b->ops->wait(b, 0));
+        ASSERT_EQ(b->ops->descriptor(b), fd);
+        ASSERT_FALSE(is_readable(fd));
+        cancel_polls(b, &p);
         b->ops->destroy(b);
         rs_uring_sizes = (struct rs_uring_sizes){ 0 };
 }
