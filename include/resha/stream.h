@@ -10,7 +10,7 @@
  *
  * Once a connection has failed, every later read and write says so with the same code. What had come before is still
  * read first, and a connection that the peer has ended stays at its end. The end of a terminal or a FIFO is not final:
- * what comes later can be read after it.
+ * what comes later can be read after it; nor is a full disk (-ENOSPC, -EDQUOT).
  *
  * Nothing is read ahead but for a call that looks for a separator, and nothing that is written is kept back unless
  * resha_stream_buffer() asked for it: a reader that does not read makes the peer wait, and a peer that does not read

@@ -35,6 +35,8 @@ bool rs_stream_passes(int code)
         case -EFAULT:
         case -EAGAIN:
         case -EINTR:
+        case -ENOSPC:
+        case -EDQUOT:
         case -ENOBUFS:
         case -ENOMEM: return true;
         default: return false;

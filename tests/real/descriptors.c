@@ -358,6 +358,40 @@ TASK(a_file_is_read_to_its_end_and_appended_to)
         return 0;
 }
 
+static int no_space_once(enum rs_syscall call)
+{
+        if (call != RS_SYS_WRITE)
+                return 0;
+        rs_fault_hook = NULL;
+        return -ENOSPC;
+}
+
+/* Somebody makes room, and the log goes on. */
+TASK(a_full_disk_is_no_end)
+{
+        char name[] = "/tmp/resha-file-XXXXXX";
+        FD(made) = mkostemp(name, O_CLOEXEC);
+        STREAM(out) = NULL;
+        STREAM(in) = NULL;
+        size_t written = 1;
+
+        ASSERT_OK(resha_stream_adopt(open(name, O_WRONLY | O_CLOEXEC), &out));
+        ASSERT_OK(resha_stream_adopt(open(name, O_RDONLY | O_CLOEXEC), &in));
+        unlink(name);
+        ASSERT_OK(resha_stream_buffer(out, 100));
+        say(out, "kept, ");
+        rs_fault_hook = no_space_once;
+        ASSERT_EQ(resha_flush(out), -ENOSPC);
+        ASSERT_EQ(resha_stream_buffered(out), 6);
+        ASSERT_OK(resha_stream_buffer(out, 0));
+        rs_fault_hook = no_space_once;
+        ASSERT_EQ(resha_write_all(out, "new", 3, &written), -ENOSPC);
+        ASSERT_EQ(written, 0);
+        say(out, "new");
+        expect(in, "kept, new");
+        return 0;
+}
+
 static int read_the_file(void *arg)
 {
         char c;
