@@ -69,7 +69,7 @@ RESHA_API int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_st
 /* ---- to have one ---- */
 
 typedef struct resha_connect_opts {
-        const resha_addr *local; /* this end's address; port 0: any [NULL: the system chooses] */
+        const resha_addr *local; /* this end's address, of the same family; port 0: any [NULL: the system chooses] */
         uint64_t _reserved[4];
 } resha_connect_opts;
 
@@ -181,8 +181,9 @@ RESHA_API RESHA_MUST int resha_send_file(resha_stream *s, int fd, int64_t offset
 /* ---- the end ---- */
 
 /* No more writes (one that waits gets -EPIPE); the peer reads the end after what was sent. 0 or negative: -EBUSY if
- * bytes are kept (flush them), and while a task writes to a pipe; -ENOTCONN if the connection is broken; -EOPNOTSUPP
- * for what has no such end: a terminal, a file, standard output that is no socket. [loop] */
+ * bytes are kept (flush them), and while a task writes to a pipe; -ECONNABORTED if it was broken off here; -ENOTCONN if
+ * the connection is broken; -EOPNOTSUPP for what has no such end: a terminal, a file, standard output that is no
+ * socket. [loop] */
 RESHA_API int resha_stream_shutdown(resha_stream *s);
 
 /* What resha_stream_finish() drops at most, and how long it waits for the peer. */

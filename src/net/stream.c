@@ -148,6 +148,8 @@ int resha_stream_shutdown(resha_stream *s)
 
         if (rc < 0)
                 return rc;
+        if (s->aborted) /* an end would tell the peer that this was all */
+                return rs_stream_failed_before(s, -ECONNABORTED);
         if (rs_span_size(&s->out))
                 return resha_fail_at(-EBUSY, NULL, "%zu bytes are kept in the stream: call resha_flush() first",
                                      rs_span_size(&s->out));
@@ -225,6 +227,7 @@ void resha_stream_abort(resha_stream *s)
 {
         if (s->loop != rs_loop_current || s->closing)
                 return;
+        s->aborted = true;
         if (!s->read_failed)
                 s->read_failed = -ECONNABORTED;
         if (!s->write_failed)

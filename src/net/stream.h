@@ -62,6 +62,7 @@ struct resha_stream {
         bool closing;
         bool keeps;         /* a write has to look at out and mark */
         bool shut;          /* the writing side was ended here */
+        bool aborted;       /* broken off: the peer must not see an end */
         bool foreign;       /* of a kind that a user has made: whether it waits is not known here */
         bool one_way;       /* there is nothing to read once the writing side has ended */
         int read_failed;    /* why nothing more can be read: the connection's failure, or -ENOMEM if bytes were lost */

@@ -318,6 +318,22 @@ TASK(an_abort_ends_those_who_wait_and_later_calls)
         return 0;
 }
 
+/* As the other direction of a forwarder would end it, which does not know yet. */
+TASK(a_connection_that_was_broken_off_gets_no_orderly_end)
+{
+        char buf[8];
+
+        PAIR(p);
+        ASSERT_OK(resha_write_all(p.here, "half", 4, NULL));
+        ASSERT_EQ(resha_read_exactly(p.there, buf, 4), 4);
+        resha_stream_abort(p.here);
+        ASSERT_EQ(resha_stream_shutdown(p.here), -ECONNABORTED);
+        ASSERT_EQ(resha_stream_finish(p.here), -ECONNABORTED);
+        resha_stream_closep(&p.here);
+        ASSERT_EQ(read_to_the_end(p.there), -ECONNRESET);
+        return 0;
+}
+
 /* semantics 260 same
  * asyncio: write_eof() sends what is buffered and then ends the sending side; reading goes on, a later write raises.
  * resha: resha_stream_shutdown() ends the sending side behind what was written; reading goes on, a later write gives
