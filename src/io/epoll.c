@@ -14,7 +14,8 @@
  * and PRI, and last. ERR and HUP wake both directions. What an event means the system call says, never the mask.
  *
  * No event is stale: wait() deals with all that it has fetched before it returns, nothing closes a file meanwhile, and
- * a file leaves epoll before it is closed. Descriptors of others are another matter: epoll_foreign.c. */
+ * a file leaves epoll before it is closed. One whose descriptor the program has closed behind our back cannot leave:
+ * its memory is kept to the end of the run. Descriptors of others are another matter: epoll_foreign.c. */
 
 #include <assert.h>
 #include <errno.h>
@@ -121,10 +122,11 @@ static int ep_wait(struct rs_backend *b, int64_t deadline)
 
 /* ---- the backend ---- */
 
+/* Should epoll not find it, somebody else has closed the descriptor, and the registration goes on if the file does. */
 static void ep_forget(struct kn_file *f)
 {
-        if (f->registered)
-                (void)rs_sys_epoll_ctl(ep_of(f->base.backend)->epfd, EPOLL_CTL_DEL, f->base.fd, NULL);
+        if (f->registered && rs_sys_epoll_ctl(ep_of(f->base.backend)->epfd, EPOLL_CTL_DEL, f->base.fd, NULL) < 0)
+                f->stray = true;
         f->registered = false;
 }
 

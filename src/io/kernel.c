@@ -65,6 +65,10 @@ int kn_init(struct kn *k)
 
 void kn_end(struct kn *k)
 {
+        struct rs_node *n;
+
+        while ((n = rs_list_pop(&k->strays)))
+                resha_free(RS_CONTAINER(n, struct kn_file, own));
         if (k->wakefd >= 0)
                 rs_sys_close(k->wakefd);
         resha_free(k->spare);

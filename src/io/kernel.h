@@ -24,6 +24,7 @@ struct kn_file {
         struct rs_op *pending[2];
         bool ready[2];    /* a try is worth while */
         bool registered;  /* epoll knows it */
+        bool stray;       /* epoll may know it for ever: its descriptor was closed by somebody else */
         bool hasty;       /* a short read says that there is no more: TCP, until the peer has ended */
         bool full;        /* the last read was as long as it could be */
         bool tells;       /* the kernel says with each read whether it has left something: TCP_INQ */
@@ -41,6 +42,7 @@ struct kn {
         atomic_bool woken;                  /* wakefd is readable, or is about to be */
         struct kn_file *spare;              /* for the next accept, so that one that fails allocates nothing */
         size_t came_so;                     /* files that did */
+        struct rs_list strays;              /* closed files that may still be named by events: kept to the end */
         struct rs_list own[KN_OWN_BUCKETS]; /* files by the last bits of their number; needs no memory */
 };
 

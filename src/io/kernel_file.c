@@ -224,6 +224,15 @@ static void leave(struct kn_file *f)
         rs_list_remove(bucket(k, f->base.fd), &f->own);
 }
 
+/* After it has left. */
+static void let_go(struct kn_file *f)
+{
+        if (f->stray)
+                rs_list_push(&kn_of(f->base.backend)->strays, &f->own);
+        else
+                resha_free(f);
+}
+
 static bool adopted_hasty(int fd, enum rs_file_kind kind)
 {
         int type = 0, domain = 0;
@@ -275,7 +284,7 @@ int kn_release(struct rs_file *file)
         if (fd < 0)
                 return -EOPNOTSUPP; /* a pipe that has been ended */
         leave(f);
-        resha_free(f);
+        let_go(f);
         return fd;
 }
 
@@ -403,5 +412,5 @@ void kn_file_close(struct rs_file *file)
                 leave(f);
                 rs_sys_close(file->fd);
         }
-        resha_free(f);
+        let_go(f);
 }

@@ -443,6 +443,29 @@ static void try_all(void)
                 resha_stream_close(s);
 }
 
+/* It is wrong to close it; but where the file lives on under another number, its events find no stream any more. */
+TASK(a_descriptor_that_the_program_has_closed_harms_nobody)
+{
+        STREAM(s) = NULL;
+        char buf[8];
+        int pair[2];
+
+        ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        FD(other) = dup(pair[0]);
+        FD(theirs) = pair[1];
+        ASSERT_TRUE(other >= 0);
+        ASSERT_OK(resha_stream_adopt(pair[0], &s));
+        RESHA_SCOPE(soon);
+        resha_timeout_begin(&soon, RESHA_MS(1));
+        ASSERT_EQ(resha_scope_end(&soon, (int)resha_read(s, buf, sizeof buf)), -ETIME);
+        close(pair[0]);
+        resha_stream_closep(&s);
+        put(theirs, "x");
+        for (int i = 0; i < 3; i++)
+                ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        return 0;
+}
+
 TASK(nothing_is_left_of_a_stream_that_could_not_begin)
 {
         unsigned before = real_fds(), n = 0;
