@@ -17,21 +17,25 @@
 #include "io/epoll.h"
 #include "sys/sys.h"
 
-static struct ep_foreign *foreign_entry(struct ep *e, int fd)
+/* 0, -EBADF, -ENOMEM. */
+static int foreign_entry(struct ep *e, int fd, struct ep_foreign **ret_entry)
 {
         size_t n = e->foreign_size ? e->foreign_size : 64;
 
-        if ((size_t)fd < e->foreign_size)
-                return &e->foreign[fd];
-        while (n <= (size_t)fd)
-                n *= 2;
-        struct ep_foreign *grown = resha_realloc(e->foreign, n * sizeof *grown);
-        if (!grown)
-                return NULL;
-        memset(grown + e->foreign_size, 0, (n - e->foreign_size) * sizeof *grown);
-        e->foreign = grown;
-        e->foreign_size = n;
-        return &e->foreign[fd];
+        if ((size_t)fd >= e->foreign_size) {
+                if (rs_sys_file_flags(fd) < 0)
+                        return -EBADF; /* no memory for a number that is nobody's */
+                while (n <= (size_t)fd)
+                        n *= 2;
+                struct ep_foreign *grown = resha_realloc(e->foreign, n * sizeof *grown);
+                if (!grown)
+                        return -ENOMEM;
+                memset(grown + e->foreign_size, 0, (n - e->foreign_size) * sizeof *grown);
+                e->foreign = grown;
+                e->foreign_size = n;
+        }
+        *ret_entry = &e->foreign[fd];
+        return 0;
 }
 
 static int foreign_arm(struct ep *e, struct ep_foreign *p, int fd, short events)
@@ -54,12 +58,13 @@ bool ep_foreign_submit(struct ep *e, struct rs_op *op)
 {
         if (op->fd < 0)
                 return kn_done(op, -EBADF);
-        struct ep_foreign *p = foreign_entry(e, op->fd);
-        if (!p)
-                return kn_done(op, -ENOMEM);
+        struct ep_foreign *p;
+        int rc = foreign_entry(e, op->fd, &p);
+        if (rc < 0)
+                return kn_done(op, rc);
         if (p->op || kn_owns(&e->kn, op->fd))
                 return kn_done(op, -EBUSY);
-        int rc = foreign_arm(e, p, op->fd, op->events);
+        rc = foreign_arm(e, p, op->fd, op->events);
         if (rc == -EPERM) { /* a regular file: ready as poll(2) has it */
                 short always = op->events & (EPOLLIN | EPOLLOUT);
                 return kn_done(op, always ? always : EPOLLIN);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -106,12 +107,18 @@ TASK(a_regular_file_is_always_ready)
 
 TASK(what_cannot_be_waited_for_is_refused)
 {
+        struct rusage before, after;
         int p[2];
 
+        getrusage(RUSAGE_SELF, &before);
         make_pipe(p);
         ASSERT_EQ(resha_fd_wait(-1, POLLIN), -EBADF);
         close_pipe(p);
         ASSERT_EQ(resha_fd_wait(p[0], POLLIN), -EBADF);
+        ASSERT_EQ(resha_fd_wait(1 << 26, POLLIN), -EBADF);
+        ASSERT_EQ(resha_fd_wait(INT_MAX, POLLIN), -EBADF); /* and no memory was taken for that */
+        getrusage(RUSAGE_SELF, &after);
+        ASSERT_TRUE(after.ru_maxrss - before.ru_maxrss < 64 * 1024);
         ASSERT_EQ(resha_fd_wait(0, POLLNVAL), -EINVAL);
         return 0;
 }
