@@ -178,6 +178,14 @@ void rs_error_describe(struct rs_loop *l, const struct rs_task *t, int code, res
                 rs_reason_describe(t, ret_error);
 }
 
+/* Names in it may come from outside, and a line break would make two lines in a log. */
+static void one_line(char *text)
+{
+        for (unsigned char *p = (unsigned char *)text; *p; p++)
+                if (*p < ' ' || *p == 0x7f)
+                        *p = '?';
+}
+
 /* Formats first: the arguments may point into the record that is replaced. */
 int resha_fail_at(int code, const char *site, const char *format, ...)
 {
@@ -195,6 +203,7 @@ int resha_fail_at(int code, const char *site, const char *format, ...)
                 snprintf(text, sizeof text, "%s", resha_strerror(code));
         else if ((size_t)n >= sizeof text)
                 memcpy(text + sizeof text - 4, "...", 4);
+        one_line(text);
         struct rs_record *r = record_for(l, records, code);
         if (!r)
                 return code;

@@ -93,6 +93,13 @@ TASK(error_text_is_cut_with_dots)
         return 0;
 }
 
+TASK(error_text_is_one_line_whatever_is_in_it)
+{
+        resha_fail(-ENOENT, "no host %s", "a\r\nb\x1b\x7f\xc3\xa9");
+        ASSERT_STR(resha_error_of(-ENOENT)->text, "no host a??b??\xc3\xa9");
+        return 0;
+}
+
 TASK(error_arguments_may_lie_in_the_record)
 {
         resha_fail(-EIO, "disk full");
