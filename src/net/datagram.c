@@ -521,6 +521,8 @@ static int check_opts(const resha_dgram_opts *o)
         for (size_t i = 0; i < sizeof o->_reserved / sizeof o->_reserved[0]; i++)
                 if (o->_reserved[i])
                         return resha_fail_at(-EINVAL, NULL, "a reserved word of datagram options is not zero");
+        if (o->receive_buffer < 0 || o->send_buffer < 0)
+                return resha_fail_at(-EINVAL, NULL, "a datagram socket's buffer of less than no bytes");
         return 0;
 }
 

@@ -27,7 +27,7 @@ static int connect_file(struct rs_loop *l, struct rs_file_stream *t, const resha
         return rc;
 }
 
-static int connect_failed(const resha_addr *addr, const resha_addr *local, int code)
+static int connect_failed(const resha_addr *addr, const resha_addr *local, int code, const char *why)
 {
         char to[RESHA_ADDR_TEXT_MAX], from[RESHA_ADDR_TEXT_MAX];
 
@@ -35,9 +35,9 @@ static int connect_failed(const resha_addr *addr, const resha_addr *local, int c
                 return code;
         resha_addr_format(addr, to, sizeof to);
         if (!local)
-                return resha_fail_at(code, NULL, "connect to %s: %s", to, resha_strerror(code));
+                return resha_fail_at(code, NULL, "connect to %s: %s", to, why);
         return resha_fail_at(code, NULL, "connect to %s from %s: %s", to, resha_addr_format(local, from, sizeof from),
-                             resha_strerror(code));
+                             why);
 }
 
 int resha_connect(const resha_addr *addr, const resha_connect_opts *opts, resha_stream **ret_stream)
@@ -50,13 +50,15 @@ int resha_connect(const resha_addr *addr, const resha_connect_opts *opts, resha_
                 return rc;
         if (opts && !rs_reserved_zero(opts->_reserved))
                 return resha_fail_at(-EINVAL, NULL, "a reserved word of connect options is not zero");
+        if (local && resha_addr_family(local) != resha_addr_family(addr))
+                return connect_failed(addr, local, -EINVAL, "they are of different families");
         struct rs_file_stream *t = rs_socket_stream_new(l, resha_addr_family(addr));
         if (!t)
                 return -ENOMEM;
         rc = connect_file(l, t, addr, local);
         if (rc < 0) {
                 resha_free(t);
-                return connect_failed(addr, local, rc);
+                return connect_failed(addr, local, rc, resha_strerror(rc));
         }
         l->open++;
         *ret_stream = &t->stream;

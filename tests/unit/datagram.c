@@ -263,6 +263,7 @@ TASK(misuse_is_told)
         char buf[8];
 
         ASSERT_EQ(resha_dgram_open(&(resha_dgram_opts){ ._reserved = { 1 } }, &c), -EINVAL);
+        ASSERT_EQ(resha_dgram_open(&(resha_dgram_opts){ .receive_buffer = -1 }, &c), -EINVAL);
         ASSERT_EQ(resha_dgram_send(s, "x", 1, NULL), -EDESTADDRREQ);
         ASSERT_EQ(resha_dgram_send(c, "x", 1, &third), -EISCONN);
         ASSERT_EQ(resha_dgram_addr(s, true, &third), -ENOTCONN);

@@ -49,6 +49,9 @@ TASK(where_it_cannot_come_from_is_told)
         ASSERT_HAS(resha_error_of(-EADDRINUSE)->text, "from 127.0.0.1:");
         resha_connect_opts wrong = { ._reserved = { 1 } };
         ASSERT_EQ(resha_connect(&at, &wrong, &s), -EINVAL);
+        ASSERT_OK(resha_addr_parse("::1", 0, &from));
+        ASSERT_EQ(resha_connect(&at, &(resha_connect_opts){ .local = &from }, &s), -EINVAL);
+        ASSERT_HAS(resha_error_of(-EINVAL)->text, "different families");
         return 0;
 }
 
