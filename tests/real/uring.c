@@ -471,3 +471,47 @@ TEST(uring_that_is_woken_while_it_gives_tells_its_host)
         b->ops->destroy(b);
         rs_uring_sizes = (struct rs_uring_sizes){ 0 };
 }
+
+static int never_enters(enum rs_syscall call)
+{
+        return call == RS_SYS_URING_ENTER ? -EAGAIN : 0;
+}
+
+/* A cancel that the kernel has not taken yet, when its operation is done and another one lies in its place. */
+TEST(uring_cancels_nothing_that_comes_later_at_the_same_address)
+{
+        int fds[2];
+        struct rs_op op;
+        char c;
+
+        only_on_uring();
+        ASSERT_OK(pipe(fds));
+        struct rs_backend *b = backend();
+        ASSERT_TRUE(b->ops->descriptor(b) >= 0); /* what is done is told at any entry of the kernel from now on */
+        op = (struct rs_op){ .kind = RS_OP_POLL, .fd = fds[0], .events = POLLIN };
+        ASSERT_FALSE(b->ops->submit(b, &op));
+        ASSERT_OK(b->ops->wait(b, 0));
+        ASSERT_FALSE(b->ops->cancel(b, &op));
+        rs_fault_hook = never_enters;
+        ASSERT_OK(b->ops->wait(b, 0));
+        ASSERT_EQ(op.state, RS_OP_PENDING);
+        ASSERT_EQ(write(fds[1], "x", 1), 1);
+        ASSERT_OK(b->ops->wait(b, 0));
+        ASSERT_EQ(op.state, RS_OP_DONE);
+        ASSERT_EQ(op.result, POLLIN);
+        rs_list_pop(&b->done);
+        ASSERT_EQ(read(fds[0], &c, 1), 1);
+        op = (struct rs_op){ .kind = RS_OP_POLL, .fd = fds[0], .events = POLLIN };
+        ASSERT_FALSE(b->ops->submit(b, &op));
+        rs_fault_hook = NULL;
+        ASSERT_OK(b->ops->wait(b, b->ops->now(b) + 20000000));
+        ASSERT_EQ(op.state, RS_OP_PENDING);
+        ASSERT_EQ(write(fds[1], "x", 1), 1);
+        ASSERT_OK(b->ops->wait(b, INT64_MAX));
+        ASSERT_EQ(op.state, RS_OP_DONE);
+        ASSERT_EQ(op.result, POLLIN);
+        rs_list_pop(&b->done);
+        b->ops->destroy(b);
+        close(fds[0]);
+        close(fds[1]);
+}
