@@ -402,24 +402,23 @@ static int write_a_lot(void *arg)
 /* The peer reads nothing. Nobody must wait for it. */
 static void end_while_it_has_only_yielded(int burnt, bool aborts)
 {
+        struct pair p RESHA_CLEANUP(pair_close) = { NULL, NULL };
         resha_stream *pair[2];
-        resha_group g;
 
         ASSERT_OK(resha_stream_pair(pair));
-        struct late_writer w = { .s = pair[0], .burnt = burnt };
+        p = (struct pair){ pair[0], pair[1] };
+        struct late_writer w = { .s = p.here, .burnt = burnt };
+        RESHA_GROUP(g);
         resha_group_begin(&g, NULL);
         ASSERT_OK(resha_spawn(&g, write_a_lot, &w));
         while (!w.began)
                 ASSERT_OK(resha_sleep(RESHA_NS(0)));
         if (aborts)
-                resha_stream_abort(pair[0]);
+                resha_stream_abort(p.here);
         else
-                resha_stream_close(pair[0]);
+                resha_stream_closep(&p.here);
         ASSERT_OK(resha_group_end(&g, 0));
         ASSERT_EQ(w.rc, aborts ? -ECONNABORTED : -EBADF);
-        if (aborts)
-                resha_stream_close(pair[0]);
-        resha_stream_close(pair[1]);
 }
 
 TASK(a_close_ends_a_write_that_has_only_yielded)
