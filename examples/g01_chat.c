@@ -93,7 +93,10 @@ static int talk(resha_stream *stream, void *arg) /* the handler of one connectio
         say(me.room, &me, me.name, "(here)");
         while ((n = resha_read_line(stream, text, sizeof text)) > 0) {
                 say(me.room, &me, me.name, text);
-                rc = resha_yield(); /* others write it out before this one says more */
+                /* What others write of it goes out before this one says more: a pasted text puts nobody out. A yield
+                 * would not do: it gives a turn to those who are ready, not to those whose write the kernel has not
+                 * seen. */
+                rc = resha_sleep(RESHA_US(1));
                 if (rc < 0)
                         break;
         }
