@@ -73,8 +73,9 @@ typedef struct resha_connect_opts {
         uint64_t _reserved[4];
 } resha_connect_opts;
 
-/* Connects to one address: TCP, or a Unix socket. 0; -ECONNREFUSED, -ETIMEDOUT, -ENETUNREACH, -ENOENT (no such socket
- * file), -EADDRINUSE and -EADDRNOTAVAIL of opts->local, ..., -ECANCELED. [task] cancellation point */
+/* Connects to one address: TCP, or a Unix socket, whose listener makes it wait while its queue is full. 0;
+ * -ECONNREFUSED, -ETIMEDOUT, -ENETUNREACH, -ENOENT (no such socket file), -EADDRINUSE and -EADDRNOTAVAIL of
+ * opts->local, ..., -ECANCELED. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_connect(const resha_addr *addr, const resha_connect_opts *opts,
                                        resha_stream **ret_stream);
 

@@ -65,7 +65,7 @@ enum rs_op_kind {
         RS_OP_SEND,      /* the same; those behind an error are not sent, and that is told next time. -ENOBUFS: no room
                             on the way or at the receiver, and nothing tells when there is */
         RS_OP_ACCEPT,    /* result 0 and ret_file */
-        RS_OP_CONNECT,   /* to addr; result 0 */
+        RS_OP_CONNECT,   /* to addr; result 0; -ENOBUFS: the listener of a Unix socket has no room, look again later */
         RS_OP_POLL, /* fd (foreign, not owned), events as poll(2); result: the ready mask; level-triggered, one shot */
 };
 

@@ -234,7 +234,7 @@ static ssize_t try_connect(struct kn_file *f, const struct rs_op *op)
         if (rc == -EISCONN && f->started)
                 rc = 0;
         if (rc == -EAGAIN)
-                return -ECONNREFUSED;
+                return -ENOBUFS;
         f->started = true;
         if (rc != -EINPROGRESS && rc != -EALREADY)
                 return rc;

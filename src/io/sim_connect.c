@@ -152,7 +152,7 @@ bool sim_connect(struct sim_file *f, struct rs_op *op)
                 rc = -ECONNREFUSED;
         if (rc == 0 && l->backlog_count >= l->backlog_max) {
                 if (f->family == AF_UNIX) {
-                        op->result = -ECONNREFUSED;
+                        op->result = -ENOBUFS;
                         return true;
                 }
                 sim_place(f, &l->callers);

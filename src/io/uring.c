@@ -229,7 +229,7 @@ static void direct_done(struct ur *u, struct kn_file *f, struct rs_op *op, int r
         if (op->kind == RS_OP_CONNECT && (res == -EINPROGRESS || res == -EALREADY))
                 res = -EAGAIN;
         else if (op->kind == RS_OP_CONNECT && res == -EAGAIN)
-                res = -ECONNREFUSED; /* see kernel_try.c */
+                res = -ENOBUFS; /* see kernel_try.c */
         if (res == -EAGAIN) {
                 ur_op_of(op)->polls = true;
                 f->ready[kn_direction(op)] = false;

@@ -10,6 +10,24 @@
 
 /* ---- connecting ---- */
 
+enum { PAUSE_FIRST_US = 500, PAUSE_MOST_US = 50 * 1000 };
+
+/* The kernel makes the clients of a TCP listener wait while its queue is full, but tells those of a Unix socket to come
+ * again, and not when. */
+static int connect_op(struct rs_loop *l, struct rs_op *op, bool local)
+{
+        unsigned pause = PAUSE_FIRST_US;
+        int rc = (int)rs_operation(l, op, "connect");
+
+        while (rc == -ENOBUFS && local) {
+                rc = resha_sleep(RESHA_US(pause));
+                pause = pause * 2 < PAUSE_MOST_US ? pause * 2 : PAUSE_MOST_US;
+                if (rc == 0)
+                        rc = (int)rs_operation(l, op, "connect");
+        }
+        return rc;
+}
+
 static int connect_file(struct rs_loop *l, struct rs_file_stream *t, const resha_addr *addr, const resha_addr *local)
 {
         const struct rs_backend_ops *ops = l->backend->ops;
@@ -21,7 +39,7 @@ static int connect_file(struct rs_loop *l, struct rs_file_stream *t, const resha
         op.file = t->file;
         rc = local ? ops->bind(t->file, local, 0) : 0;
         if (rc == 0)
-                rc = (int)rs_operation(l, &op, "connect");
+                rc = connect_op(l, &op, resha_addr_family(addr) == AF_UNIX);
         if (rc < 0)
                 ops->file_close(t->file);
         return rc;

@@ -94,3 +94,41 @@ TASK(a_unix_socket_that_is_not_there_is_told_by_its_name)
         ASSERT_EQ(resha_unix_connect(path, &s), -ENAMETOOLONG);
         return 0;
 }
+
+enum { CALLERS = 6 };
+
+static int call_and_wait(void *arg)
+{
+        STREAM(s);
+        char c;
+        int rc = resha_connect(arg, NULL, &s);
+        ssize_t n = rc < 0 ? rc : resha_read(s, &c, 1);
+
+        return n == 1 ? 0 : n < 0 ? (int)n : -EPIPE;
+}
+
+/* Linux tells a client of a Unix socket whose queue is full to come again. */
+TASK(a_unix_listener_with_a_full_queue_makes_its_clients_wait)
+{
+        resha_listener *l RESHA_CLEANUP(resha_listener_closep) = NULL;
+        resha_listen_opts opts = { .backlog = 1 };
+        resha_stream *none = NULL;
+        resha_addr at;
+
+        ASSERT_OK(resha_unix_listen("@full of unit-stream_open", &opts, &l));
+        ASSERT_OK(resha_listener_addr(l, &at));
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        for (int i = 0; i < CALLERS; i++)
+                resha_spawn(&g, call_and_wait, &at);
+        ASSERT_OK(resha_sleep(RESHA_MS(5)));
+        RESHA_SCOPE(late);
+        resha_timeout_begin(&late, RESHA_MS(5));
+        ASSERT_EQ(resha_scope_end(&late, resha_connect(&at, NULL, &none)), -ETIME);
+        for (int i = 0; i < CALLERS; i++) {
+                STREAM(s);
+                ASSERT_EQ(resha_accept(l, &s), 1);
+                ASSERT_OK(resha_write_all(s, "x", 1, NULL));
+        }
+        return resha_group_end(&g, 0);
+}
