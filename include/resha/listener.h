@@ -84,11 +84,11 @@ typedef struct resha_serve_opts {
 } resha_serve_opts;
 
 /* Accepts connections and runs fn(stream, arg) in a task for each; the stream is closed when fn returns (fn must not
- * close it). A handler's failure ends that connection only, and is reported to nobody. When descriptors, memory or
- * stacks run out it reports that (RESHA_REPORT_SHORTAGE), waits a little and goes on; no connection is lost. A client
- * may take all the time it likes: put a timeout around each request (RESHA_SCOPE, resha_timeout_begin()). Returns
- * when the listener is shut down (0) or it is cancelled (-ECANCELED: then it shuts the listener down itself), after
- * drain and join; -EBUSY if the listener is served already. [task] cancellation point */
+ * close it: nothing comes of that). A handler's failure ends that connection only, and is reported to nobody. When
+ * descriptors, memory or stacks run out it reports that (RESHA_REPORT_SHORTAGE), waits a little and goes on; no
+ * connection is lost. A client may take all the time it likes: put a timeout around each request (RESHA_SCOPE,
+ * resha_timeout_begin()). Returns when the listener is shut down (0) or it is cancelled (-ECANCELED: then it shuts the
+ * listener down itself), after drain and join; -EBUSY if the listener is served already. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_serve(resha_listener *l, int (*fn)(resha_stream *stream, void *arg), void *arg,
                                      const resha_serve_opts *opts);
 

@@ -41,6 +41,7 @@ static void hang_up(struct rs_server *v, resha_stream *s, bool failed)
 {
         if (failed && v->abort_failed)
                 resha_stream_abort(s);
+        s->server = NULL;
         resha_stream_close(s);
         v->live--;
 }

@@ -272,6 +272,10 @@ void resha_stream_close(resha_stream *s)
         int rc = rs_enter_shielded(&l);
         if (s->loop != rs_loop_current || (rc < 0 && (s->reading || s->writing)))
                 return; /* nobody could wait for those inside: rather a leak than a stream that is gone under them */
+        if (s->server) {
+                (void)rs_misuse(-EBUSY, "resha_serve() closes this stream when its handler returns");
+                return;
+        }
         s->closing = true;
         s->ops->close(s->impl);
         rs_stream_wait_idle(s);

@@ -193,6 +193,8 @@ static int gives_away(resha_stream *s, void *arg)
 
         ASSERT_EQ(resha_stream_release(s, &fd), -EBUSY);
         ASSERT_HAS(resha_error_of(-EBUSY)->text, "resha_serve()");
+        resha_stream_close(s); /* wrong, and nothing comes of it */
+        ASSERT_OK(resha_write_all(s, "still there", 11, NULL));
         resha_listener_shutdown(arg);
         return 0;
 }
@@ -202,9 +204,11 @@ TASK(a_handler_cannot_give_its_stream_away)
         uint16_t port;
         resha_listener *n = real_listener(&port);
         int fd = real_connect(port);
+        char buf[16];
 
         ASSERT_OK(resha_serve(n, gives_away, n, NULL));
         resha_listener_close(n);
+        ASSERT_EQ(read(fd, buf, sizeof buf), 11);
         close(fd);
         return 0;
 }
