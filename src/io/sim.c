@@ -148,6 +148,17 @@ static int poll_now(int fd, short events)
         return p.revents & POLLNVAL ? -EBADF : p.revents;
 }
 
+/* Somebody waits for it already, or it is a file's: as the kernel backends have it. */
+static bool is_taken(const struct sim *s, int fd)
+{
+        for (const struct rs_node *n = s->polls.first; n; n = n->next) {
+                const struct rs_op *op = RS_CONTAINER(n, const struct rs_op, link);
+                if (op->kind == RS_OP_POLL && op->fd == fd)
+                        return true;
+        }
+        return fd >= 0 && kn_owns(&s->real, fd);
+}
+
 static bool sim_submit(struct rs_backend *b, struct rs_op *op)
 {
         struct sim *s = sim_world(b);
@@ -161,7 +172,8 @@ static bool sim_submit(struct rs_backend *b, struct rs_op *op)
         }
         if (op->kind != RS_OP_POLL)
                 return sim_net_submit(s, op);
-        if ((rc = poll_now(op->fd, op->events)) != 0) {
+        rc = is_taken(s, op->fd) ? -EBUSY : poll_now(op->fd, op->events);
+        if (rc != 0) {
                 op->result = rc;
                 op->state = RS_OP_DONE;
                 return true;

@@ -2,6 +2,7 @@
 /* Real descriptors in the simulated world. */
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -128,6 +129,25 @@ TEST(the_clock_stands_still_for_the_outside_alone)
         ASSERT_EQ(read.result, 1);
         close(ends[1]);
         b->ops->file_close(r);
+        end(b);
+}
+
+TEST(a_real_descriptor_has_one_who_waits_for_it)
+{
+        struct rs_backend *b = world(0);
+        int ends[2];
+
+        ASSERT_EQ(pipe(ends), 0);
+        struct rs_op first = { .kind = RS_OP_POLL, .fd = ends[0], .events = POLLIN }, second = first;
+        ASSERT_FALSE(submit(b, &first));
+        ASSERT_TRUE(submit(b, &second));
+        ASSERT_EQ(second.result, -EBUSY);
+        ASSERT_TRUE(b->ops->cancel(b, &first));
+        struct rs_file *f = take(b, ends[0], false);
+        ASSERT_TRUE(submit(b, &second));
+        ASSERT_EQ(second.result, -EBUSY);
+        b->ops->file_close(f);
+        close(ends[1]);
         end(b);
 }
 
