@@ -158,12 +158,12 @@ static __attribute__((noinline, cold)) int no_stack(struct rs_loop *l, int rc)
         char kernel[32];
 
         if (rc == -EAGAIN)
-                resha_fail_at(
-                        rc, NULL,
-                        "no stack for one more task beside %zu on Linux %s: %s; raise vm.max_map_count by sysctl, or "
-                        "use Linux 6.13 or later",
-                        l->tasks, rs_sys_kernel(kernel),
-                        l->stacks.light_guards ? "no address space" : "each stack's guard costs two mappings");
+                resha_fail_at(rc, NULL, "no stack for one more task beside %zu on Linux %s: %s", l->tasks,
+                              rs_sys_kernel(kernel),
+                              l->stacks.light_guards
+                                      ? "no address space; raise ulimit -v, or vm.max_map_count by sysctl"
+                                      : "each stack's guard costs two mappings; raise vm.max_map_count by "
+                                        "sysctl, or use Linux 6.13 or later");
         return rc;
 }
 

@@ -100,7 +100,7 @@ static int send_pieces(resha_stream *s, struct source *f)
                 rs_stream_count(s);
                 if (n == -EOPNOTSUPP || n == -EINVAL || n == -ENOSYS)
                         return copy(s, f);
-                if (n <= 0 && (n == 0 || of_file(n)))
+                if (n <= 0 && (n == 0 || of_file(n) || (n == -EBADF && !s->closing)))
                         return n == 0 ? ended(f) : not_read(f, n);
                 if (n < 0)
                         return rs_stream_not_written(s, n);

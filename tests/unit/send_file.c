@@ -159,6 +159,7 @@ TASK(what_is_no_part_of_a_file_is_refused)
         ASSERT_EQ(resha_send_file(p.here, fd, 1, INT64_MAX, &sent), -EINVAL);
         ASSERT_EQ(resha_send_file(p.here, fd, 1, UINT64_MAX - 1, &sent), -EINVAL);
         ASSERT_EQ(resha_send_file(p.here, -1, 0, 1, &sent), -EBADF);
+        ASSERT_HAS(resha_error_of(-EBADF)->text, "file descriptor -1");
         ASSERT_EQ(resha_send_file(p.here, folder, 0, 1, &sent), -EISDIR);
         ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
         int from RESHA_CLEANUP(close_fd) = ends[0], to RESHA_CLEANUP(close_fd) = ends[1];
