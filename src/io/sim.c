@@ -156,7 +156,7 @@ static bool is_taken(const struct sim *s, int fd)
                 if (op->kind == RS_OP_POLL && op->fd == fd)
                         return true;
         }
-        return fd >= 0 && kn_owns(&s->real, fd);
+        return kn_owns(&s->real, fd);
 }
 
 static bool sim_submit(struct rs_backend *b, struct rs_op *op)
@@ -172,7 +172,9 @@ static bool sim_submit(struct rs_backend *b, struct rs_op *op)
         }
         if (op->kind != RS_OP_POLL)
                 return sim_net_submit(s, op);
-        rc = is_taken(s, op->fd) ? -EBUSY : poll_now(op->fd, op->events);
+        rc = op->fd < 0            ? -EBADF /* which poll(2) passes over */
+             : is_taken(s, op->fd) ? -EBUSY
+                                   : poll_now(op->fd, op->events);
         if (rc != 0) {
                 op->result = rc;
                 op->state = RS_OP_DONE;

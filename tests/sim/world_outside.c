@@ -138,7 +138,10 @@ TEST(a_real_descriptor_has_one_who_waits_for_it)
         int ends[2];
 
         ASSERT_EQ(pipe(ends), 0);
+        struct rs_op none = { .kind = RS_OP_POLL, .fd = -1, .events = POLLIN };
         struct rs_op first = { .kind = RS_OP_POLL, .fd = ends[0], .events = POLLIN }, second = first;
+        ASSERT_TRUE(submit(b, &none));
+        ASSERT_EQ(none.result, -EBADF);
         ASSERT_FALSE(submit(b, &first));
         ASSERT_TRUE(submit(b, &second));
         ASSERT_EQ(second.result, -EBUSY);
