@@ -278,7 +278,7 @@ static void op_completed(struct ur *u, struct rs_op *op, int res, unsigned flags
                 foreign_done(u, op, res);
         else if (!o->polls)
                 direct_done(u, kn_file_of(op->file), op, res, flags);
-        else if (res < 0)
+        else if (res < 0 && res != -EINVAL) /* of a poll: what cannot be waited for is ready */
                 done(u, op, res);
         else
                 try(u, kn_file_of(op->file), op);
@@ -446,7 +446,8 @@ static int ur_descriptor(struct rs_backend *b)
                 rc = give(u) ? 0 : -EAGAIN;
         if (rc == 0 && io_uring_sq_ready(&u->ring) > 0)
                 rc = rs_uring_enter(&u->ring, 0, 0);
-        if (rc == 0 && (!rs_list_empty(&b->done) || !rs_list_empty(&u->resting) || !u->wake_armed))
+        bool left = io_uring_sq_ready(&u->ring) > 0; /* of what was submitted the kernel took a part */
+        if (rc == 0 && (left || !rs_list_empty(&b->done) || !rs_list_empty(&u->resting) || !u->wake_armed))
                 rc = -EAGAIN; /* nothing would say so: there is a next step at once */
         return rc < 0 ? rc : u->ring.ring_fd;
 }
