@@ -106,11 +106,12 @@ TEST(poll_can_be_cancelled_and_more_than_a_chunk_can_wait)
         struct rs_backend *b = world(0);
         enum { N = 150 };
         static struct rs_op op[N];
-        int fd[2];
+        int fd[2], same[N];
 
         ASSERT_OK(pipe2(fd, O_CLOEXEC));
         for (int i = 0; i < N; i++) {
-                op[i] = (struct rs_op){ .kind = RS_OP_POLL, .fd = fd[0], .events = POLLIN };
+                ASSERT_OK(same[i] = fcntl(fd[0], F_DUPFD_CLOEXEC, 0));
+                op[i] = (struct rs_op){ .kind = RS_OP_POLL, .fd = same[i], .events = POLLIN };
                 ASSERT_FALSE(submit(b, &op[i]));
         }
         ASSERT_TRUE(b->ops->cancel(b, &op[N - 2]));
@@ -119,6 +120,8 @@ TEST(poll_can_be_cancelled_and_more_than_a_chunk_can_wait)
         drain(b);
         for (int i = 0; i < N; i++)
                 ASSERT_EQ(op[i].state, i == N - 2 ? RS_OP_IDLE : RS_OP_DONE);
+        for (int i = 0; i < N; i++)
+                close(same[i]);
         close(fd[0]);
         close(fd[1]);
         end(b);

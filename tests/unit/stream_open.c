@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* How streams begin: at an address, from an address, at a Unix socket; and what it says when they do not. */
 
+#include <unistd.h>
+
 #include "pair.h"
 
 #define STREAM(s) resha_stream *s RESHA_CLEANUP(resha_stream_closep) = NULL
@@ -114,8 +116,10 @@ TASK(a_unix_listener_with_a_full_queue_makes_its_clients_wait)
         resha_listen_opts opts = { .backlog = 1 };
         resha_stream *none = NULL;
         resha_addr at;
+        char name[64];
 
-        ASSERT_OK(resha_unix_listen("@full of unit-stream_open", &opts, &l));
+        snprintf(name, sizeof name, "@full of unit-stream_open %d", (int)getpid());
+        ASSERT_OK(resha_unix_listen(name, &opts, &l));
         ASSERT_OK(resha_listener_addr(l, &at));
         RESHA_GROUP(g);
         resha_group_begin(&g, NULL);
