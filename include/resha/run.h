@@ -93,7 +93,8 @@ typedef struct resha_run_opts {
  * on the caller's stack. */
 RESHA_API int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts);
 
-/* The same for main(): prints a failure as one line on stderr, and reports. Result, an exit status: 0 good, 1 failed,
+/* The same for main(): prints a failure as one line on stderr, and reports but those of a fallback: programs run as
+ * well on the other backend. (RESHA_BACKEND=uring fails with the reason.) Result, an exit status: 0 good, 1 failed,
  * 130 interrupted by Ctrl-C. [any-thread] */
 RESHA_API int resha_main(resha_fn *fn, void *arg);
 
