@@ -42,7 +42,7 @@ static void clear(const char *unused)
         rs_cache_keep(S);
         rs_cache_clear();
 }
-#define CLEAR_AT_END const char cleared RESHA_CLEANUP(clear) = 0
+#define CLEAR_AT_END const char cleared __attribute__((unused)) RESHA_CLEANUP(clear) = 0
 
 TEST(an_answer_is_kept_for_a_second)
 {
