@@ -375,6 +375,7 @@ TASK(a_full_disk_is_no_end)
         STREAM(in) = NULL;
         size_t written = 1;
 
+        ASSERT_OK(made);
         ASSERT_OK(resha_stream_adopt(open(name, O_WRONLY | O_CLOEXEC), &out));
         ASSERT_OK(resha_stream_adopt(open(name, O_RDONLY | O_CLOEXEC), &in));
         unlink(name);
