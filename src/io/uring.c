@@ -446,7 +446,7 @@ static int ur_descriptor(struct rs_backend *b)
                 rc = give(u) ? 0 : -EAGAIN;
         if (rc == 0 && io_uring_sq_ready(&u->ring) > 0)
                 rc = rs_uring_enter(&u->ring, 0, 0);
-        bool left = io_uring_sq_ready(&u->ring) > 0; /* of what was submitted the kernel took a part */
+        bool left = rc == 0 && io_uring_sq_ready(&u->ring) > 0; /* the kernel took a part of what was given */
         if (rc == 0 && (left || !rs_list_empty(&b->done) || !rs_list_empty(&u->resting) || !u->wake_armed))
                 rc = -EAGAIN; /* nothing would say so: there is a next step at once */
         return rc < 0 ? rc : u->ring.ring_fd;
