@@ -241,7 +241,7 @@ TASK(a_handler_that_fails_ends_its_connection_only)
 
 /* ---- ending ---- */
 
-/* Three connections that take 30 ms each; 10 ms after their start the server is ended. */
+/* Three connections that take 30 ms each; 10 ms after their start the server is ended. (Longer on the real clock.) */
 static int begin_three(struct world *w, resha_group *g, resha_group *clients)
 {
         world_open(w);
@@ -250,13 +250,13 @@ static int begin_three(struct world *w, resha_group *g, resha_group *clients)
         resha_group_begin(clients, &(resha_group_opts){ .keep_going = true });
         for (int i = 0; i < 3; i++)
                 resha_spawn(clients, visit, w);
-        return resha_sleep(RESHA_MS(10));
+        return resha_sleep(RESHA_MS(10 * test_stretch()));
 }
 
 static int slow(resha_stream *s, void *arg)
 {
         struct world *w = arg;
-        int rc = resha_sleep(RESHA_MS(30));
+        int rc = resha_sleep(RESHA_MS(30 * test_stretch()));
 
         if (rc == 0)
                 rc = resha_write_all(s, "hello", 5, NULL);
@@ -360,7 +360,7 @@ static int cancelled_server(struct world *w)
         resha_spawn_task(&g, server, w, &task);
         for (int i = 0; i < 3; i++)
                 resha_spawn(&g, visit, w);
-        ASSERT_OK(resha_sleep(RESHA_MS(10)));
+        ASSERT_OK(resha_sleep(RESHA_MS(10 * test_stretch())));
         resha_task_cancel(&task);
         int rc = resha_group_end(&g, 0);
         resha_listener_close(w->listener);
