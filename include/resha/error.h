@@ -45,6 +45,13 @@ enum {
         RESHA_HTTP_EREDIRECTS,         /* more redirects than allowed, or a loop */
         RESHA_HTTP_EPROTOCOL,          /* the answer is not HTTP, or contradicts itself */
         RESHA_HTTP_ECLOSED,            /* the session is closed */
+        /* tls: -3599..-3500 */
+        RESHA_TLS_EVERIFY = -3599, /* the peer has not proved who it is: the text says for which name, and why */
+        RESHA_TLS_EHANDSHAKE,      /* no agreement: versions, ciphers, protocols, or an alert of the peer */
+        RESHA_TLS_ETRUNCATED,      /* the connection ended without close_notify: somebody may have cut it */
+        RESHA_TLS_ELEFTOVER,       /* plaintext was read ahead before TLS was to start */
+        RESHA_TLS_EPROTOCOL,       /* what came is not TLS, was changed on its way, or is too much of one thing */
+        RESHA_TLS_ECERT,           /* a certificate, key or list of our own cannot be used */
         /* sqlite: -3700 minus SQLite's primary result code, so SQLITE_BUSY (5) is -3705; -3701..-3799 */
         RESHA_SQLITE_EBASE = -3700,
 };

@@ -2,7 +2,7 @@
 #ifndef RESHA_H
 #define RESHA_H
 
-/* The core of resha in one include. <resha/http.h> and <resha/sqlite.h> are libraries of their own. */
+/* The core of resha in one include. <resha/tls.h>, <resha/http.h> and <resha/sqlite.h> are libraries of their own. */
 
 #include <resha/addr.h>
 #include <resha/alloc.h>

@@ -33,6 +33,7 @@ enum resha_report_kind {
         RESHA_REPORT_SHORTAGE,
         RESHA_REPORT_SLOW,      /* a task ran for longer than slow_step from one wait to the next */
         RESHA_REPORT_LEFT_OPEN, /* streams, listeners or datagram sockets were not closed at its end */
+        RESHA_REPORT_INSECURE,  /* a check that keeps others out has been switched off */
 };
 
 /* What many tasks take part in is reported once for each of them: part 1 to `parts`, one right after the other.
@@ -101,6 +102,10 @@ RESHA_API int resha_main(resha_fn *fn, void *arg);
 /* Reports each task of the running loop that has not ended to the sink, with what it waits for, and its stack: what a
  * program does to see why it hangs. 0, or -EPERM outside a loop. [loop] */
 RESHA_API int resha_report_tasks(void);
+
+/* Tells the sink of the running loop, as the current task if there is one: for libraries on top of this one. `format`
+ * is printf's; of the text 511 bytes count. 0, or -EPERM outside a loop. [loop] */
+RESHA_API int resha_report_text(enum resha_report_kind kind, int code, const char *format, ...) RESHA_PRINTF(3, 4);
 
 /* Name of the running loop's backend, "uring", "epoll" or "sim"; NULL outside a loop. [any-thread] */
 RESHA_API const char *resha_backend(void);

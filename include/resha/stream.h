@@ -59,7 +59,10 @@ typedef struct resha_stream_ops {
         ssize_t (*send_file)(void *impl, int fd, int64_t offset, size_t size);
         /* reads or sets *value; [loop]; NULL: -EOPNOTSUPP */
         int (*option)(void *impl, enum resha_stream_option which, int *value, bool set);
-        uint64_t _reserved[4];
+        /* ends the writing side for resha_stream_finish(), which then reads to the peer's end: where that takes a
+         * message that may have to wait; [task] cancellation point; NULL: shutdown */
+        int (*finish)(void *impl);
+        uint64_t _reserved[3];
 } resha_stream_ops;
 
 /* A stream on ops (static) and impl, which it owns from now on. 0; -ENOMEM, -EINVAL for reserved words, -EPERM: impl is
@@ -148,6 +151,9 @@ typedef struct resha_separator {
 RESHA_API RESHA_MUST ssize_t resha_read_until(resha_stream *s, const resha_separator *separators, size_t n, char *buf,
                                               size_t size, size_t *ret_which);
 
+/* How many bytes have been read ahead, and not been taken yet: the next read gives them. [loop] */
+RESHA_API size_t resha_stream_unread(const resha_stream *s);
+
 /* ---- writing ---- */
 
 /* Writes all. 0 or negative; *ret_written (may be NULL) is how much was taken, also on failure. [task] cancellation
@@ -213,7 +219,7 @@ RESHA_API void resha_stream_closep(resha_stream **s);
 
 /* ---- about it ---- */
 
-/* "tcp", "unix", "pipe", "terminal", "file", or that of its ops. [loop] */
+/* "tcp", "unix", "pipe", "terminal", "file", "tls", or that of its ops. [loop] */
 RESHA_API const char *resha_stream_kind(const resha_stream *s);
 
 /* This end's address, or the peer's. 0, -EOPNOTSUPP, -ENOTCONN. [loop] */

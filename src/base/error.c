@@ -38,6 +38,12 @@ static const struct entry own[] = {
         ENTRY(RESHA_HTTP_EREDIRECTS, "too many redirects"),
         ENTRY(RESHA_HTTP_EPROTOCOL, "not a valid HTTP answer"),
         ENTRY(RESHA_HTTP_ECLOSED, "HTTP session is closed"),
+        ENTRY(RESHA_TLS_EVERIFY, "certificate of the peer refused"),
+        ENTRY(RESHA_TLS_EHANDSHAKE, "TLS handshake failed"),
+        ENTRY(RESHA_TLS_ETRUNCATED, "connection ended without close_notify"),
+        ENTRY(RESHA_TLS_ELEFTOVER, "plaintext left over before TLS"),
+        ENTRY(RESHA_TLS_EPROTOCOL, "TLS protocol violated"),
+        ENTRY(RESHA_TLS_ECERT, "certificate, key or list cannot be used"),
 };
 
 /* SQLite's primary result codes 1..28, as in its sqlite3.h. */

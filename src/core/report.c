@@ -50,23 +50,42 @@ static void deliver_stack(struct rs_loop *l, const struct rs_task *t, resha_repo
         deliver(l, t, r);
 }
 
-void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format,
-               ...)
+static void report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t,
+                   const char *format, va_list args)
 {
         resha_report r = { .kind = kind, .code = code, .part = 1, .parts = 1 };
         char text[512] = "";
-        va_list args;
 
-        if (l->opts.report) {
-                va_start(args, format);
+        if (l->opts.report)
                 vsnprintf(text, sizeof text, format, args);
-                va_end(args);
-        }
         r.text = text;
         if (kind == RESHA_REPORT_IGNORED_CANCEL)
                 deliver_stack(l, t, &r);
         else
                 deliver(l, t, &r);
+}
+
+void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format,
+               ...)
+{
+        va_list args;
+
+        va_start(args, format);
+        report(l, kind, code, t, format, args);
+        va_end(args);
+}
+
+int resha_report_text(enum resha_report_kind kind, int code, const char *format, ...)
+{
+        struct rs_loop *l = rs_loop_current;
+        va_list args;
+
+        if (!l)
+                return -EPERM;
+        va_start(args, format);
+        report(l, kind, code, l->current, format, args);
+        va_end(args);
+        return 0;
 }
 
 /* a failure was lost: disk is gone (x.c:6, task "failer" from x.c:11): nobody passed it on: ... */

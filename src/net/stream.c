@@ -130,9 +130,9 @@ int resha_stream_set(resha_stream *s, enum resha_stream_option which, int value)
 
 /* ---- the end ---- */
 
-static int end_writing(resha_stream *s)
+static int end_writing(resha_stream *s, int (*end)(void *impl))
 {
-        int rc = s->shut ? 0 : s->ops->shutdown(s->impl);
+        int rc = s->shut ? 0 : end(s->impl);
 
         if (rc < 0 || s->shut)
                 return rc;
@@ -153,7 +153,7 @@ int resha_stream_shutdown(resha_stream *s)
         if (rs_span_size(&s->out))
                 return resha_fail_at(-EBUSY, NULL, "%zu bytes are kept in the stream: call resha_flush() first",
                                      rs_span_size(&s->out));
-        rc = end_writing(s);
+        rc = end_writing(s, s->ops->shutdown);
         if (rc == -EOPNOTSUPP)
                 return resha_fail_at(rc, NULL, "a %s stream has no end that its reader could see", s->ops->kind);
         if (rc == -ENOTCONN)
@@ -197,7 +197,9 @@ static int finish(resha_stream *s)
         int rc = s->write_failed && !s->shut ? rs_stream_failed_before(s, s->write_failed) : rs_stream_send_kept(s);
 
         if (rc == 0)
-                rc = end_writing(s);
+                rc = end_writing(s, s->ops->finish ? s->ops->finish : s->ops->shutdown);
+        if (rc == 0 && s->ops->finish) /* it may have waited */
+                rc = rs_stream_go_on(s, &s->read_failed);
         if (rc == -EOPNOTSUPP)
                 return 0;
         if (s->one_way || (rc < 0 && rc != -ENOTCONN))

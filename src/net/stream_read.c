@@ -82,6 +82,11 @@ static int make_room(struct rs_span *in)
         return 0;
 }
 
+size_t resha_stream_unread(const resha_stream *s)
+{
+        return rs_span_size(&s->in);
+}
+
 /* ---- reading ---- */
 
 ssize_t resha_read(resha_stream *s, void *buf, size_t size)

@@ -6,6 +6,7 @@
 #include <resha/resha.h>
 #include <resha/sqlite.h>
 #include <resha/test.h>
+#include <resha/tls.h>
 
 #define SIZE(type, size) _Static_assert(sizeof(type) == (size), #type)
 
