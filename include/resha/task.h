@@ -83,5 +83,12 @@ RESHA_API int resha_task_set_name(const char *name);
  * outside a loop, and where less than 16 KiB of the current task's own stack are left. Names: dladdr(3). [loop] */
 RESHA_API size_t resha_task_stack(const resha_task *t, const void **ret_addresses, size_t max);
 
+/* fn(arg) on the stack of the thread itself, which is large (8 MiB, mostly; `ulimit -s`), for code of others that needs
+ * much: a parser that recurses, a TLS handshake, a regular expression. What a task's own stack has once used stays its
+ * memory, so this also keeps tasks small. fn must not wait: it runs in a no-suspend region, where what may wait gives
+ * -EDEADLK; resha_fail() works. Inside of such a call, and outside of a task, fn is simply called. Result: fn's. Costs
+ * less than a switch to another task and back. [any-thread] */
+RESHA_API int resha_deep_call(resha_fn *fn, void *arg);
+
 RESHA_END_DECLS
 #endif

@@ -276,6 +276,7 @@ struct rs_loop {
         void (*watch)(struct rs_loop *l, void *arg); /* see rs_watch_checkpoints(); NULL: nobody watches */
         void *watch_arg;
         void (*watch_new)(struct rs_loop *l, struct rs_task *t); /* for tests, while `watch` is set: a task was made */
+        bool deep; /* the current task runs on the loop's own stack: resha_deep_call() */
         bool simulated, strict, shuffle;
         bool finished;   /* the main task has ended */
         bool deadlocked; /* nothing could wake anybody; main was cancelled for that */

@@ -69,6 +69,16 @@ static inline void rs_tsan_free(void *fiber)
                 __tsan_destroy_fiber(fiber);
 }
 #define RS_TSAN_SWITCH(fiber) __tsan_switch_to_fiber((fiber), 0)
+/* What was done before a give, on any thread, is before what follows a take. For memory that the kernel gives again at
+ * an address that it has taken back, by system calls that TSan does not see. */
+static inline void rs_tsan_give(void *what)
+{
+        __tsan_release(what);
+}
+static inline void rs_tsan_take(void *what)
+{
+        __tsan_acquire(what);
+}
 #else
 static inline void *rs_tsan_current(void)
 {
@@ -83,6 +93,14 @@ static inline void rs_tsan_free(void *fiber)
         (void)fiber;
 }
 #define RS_TSAN_SWITCH(fiber) ((void)(fiber))
+static inline void rs_tsan_give(void *what)
+{
+        (void)what;
+}
+static inline void rs_tsan_take(void *what)
+{
+        (void)what;
+}
 #endif
 
 #if __has_include(<valgrind/valgrind.h>)

@@ -19,6 +19,10 @@ void rs_switch_new(void **save, void *top, void *(*entry)(void), uint64_t contro
  * stored in a *save): a backtrace in fn shows fn, rs_switch_visit, and then the parked stack, which is only read. */
 size_t rs_switch_visit(void *parked, size_t (*fn)(void *arg), void *arg);
 
+/* fn(arg) on the stack that is parked at `parked` (what was stored in a *save), below all that lies there: called by
+ * the running context, which goes on with its result. */
+int rs_switch_call(void *parked, int (*fn)(void *arg), void *arg);
+
 /* The floating-point control words of now (rounding, traps), and setting them: each task has its own. */
 uint64_t rs_switch_control(void);
 void rs_switch_control_set(uint64_t control);

@@ -145,6 +145,33 @@ rs_switch_visit:
         .cfi_endproc
         .size   rs_switch_visit, .-rs_switch_visit
 
+/* int rs_switch_call(void *parked, int (*fn)(void *arg), void *arg); */
+        .globl  rs_switch_call
+        .hidden rs_switch_call
+        .type   rs_switch_call, %function
+        .p2align 4
+rs_switch_call:
+        .cfi_startproc
+        hint    #34
+        stp     x29, x30, [sp, #-16]!
+        .cfi_adjust_cfa_offset 16
+        .cfi_offset x29, -16
+        .cfi_offset x30, -8
+        mov     x29, sp
+        .cfi_def_cfa_register x29
+        mov     sp, x0
+        mov     x0, x2
+        blr     x1
+        mov     sp, x29
+        .cfi_def_cfa_register sp
+        ldp     x29, x30, [sp], #16
+        .cfi_adjust_cfa_offset -16
+        .cfi_restore x29
+        .cfi_restore x30
+        ret
+        .cfi_endproc
+        .size   rs_switch_call, .-rs_switch_call
+
 /* uint64_t rs_switch_control(void); */
         .globl  rs_switch_control
         .hidden rs_switch_control

@@ -143,6 +143,30 @@ rs_switch_visit:
         .cfi_endproc
         .size   rs_switch_visit, .-rs_switch_visit
 
+/* int rs_switch_call(void *parked, int (*fn)(void *arg), void *arg); */
+        .globl  rs_switch_call
+        .hidden rs_switch_call
+        .type   rs_switch_call, @function
+        .p2align 4
+rs_switch_call:
+        .cfi_startproc
+        endbr64
+        pushq   %rbp
+        .cfi_adjust_cfa_offset 8
+        .cfi_offset %rbp, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        movq    %rdi, %rsp
+        movq    %rdx, %rdi
+        callq   *%rsi
+        movq    %rbp, %rsp
+        popq    %rbp
+        .cfi_def_cfa %rsp, 8
+        .cfi_restore %rbp
+        ret
+        .cfi_endproc
+        .size   rs_switch_call, .-rs_switch_call
+
 /* uint64_t rs_switch_control(void); */
         .globl  rs_switch_control
         .hidden rs_switch_control

@@ -4,6 +4,9 @@
 #include "sys/uring.h"
 
 #include "sys/call.h"
+#include "sys/sanitize.h"
+
+static char ring_memory; /* for TSan: that of one ring may be that of a later one, on another thread */
 
 static struct __kernel_timespec timespec_of(int64_t ns)
 {
@@ -20,6 +23,7 @@ int rs_uring_setup(unsigned entries, struct io_uring_params *params, struct io_u
 {
         int rc = rs_uring_fault(RS_SYS_URING_SETUP);
 
+        rs_tsan_take(&ring_memory);
         if (rc == 0)
                 rc = io_uring_queue_init_params(entries, ring, params);
         if (rc == 0)
@@ -41,6 +45,7 @@ int rs_uring_dontfork(struct io_uring *ring)
 
 void rs_uring_exit(struct io_uring *ring)
 {
+        rs_tsan_give(&ring_memory);
         io_uring_queue_exit(ring);
 }
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls that need more stack than a task has.
+ *
+ * While a task runs, the loop is parked, and all of the thread's own stack below it is free. What runs there must not
+ * suspend: the next task would find it occupied. The scope that sees to that lies on that stack, too, and so do those
+ * of fn: the check of frames (rs_enter()) knows scopes on the task's stack only. */
+
+#include "core/core.h"
+#include "sys/sanitize.h"
+#include "sys/switch.h"
+
+struct deep {
+        struct rs_loop *loop;
+        resha_fn *fn;
+        void *arg;
+};
+
+/* Of the running task, for those who must know the stack that the thread goes to. */
+static struct rs_context own_stack(const struct rs_loop *l)
+{
+        const struct rs_stack *k = l->current->stack;
+        const char *bottom = k->base + l->stacks.guard;
+
+        return (struct rs_context){ .bottom = bottom, .size = (size_t)(k->top - bottom), .tsan_fiber = k->tsan_fiber };
+}
+
+static __attribute__((noinline)) int in_region(const struct deep *d)
+{
+        RESHA_SCOPE(s);
+
+        resha_nosuspend_begin(&s, "deep call");
+        return d->fn(d->arg);
+}
+
+/* On the thread's stack. */
+static int arrive(void *arg)
+{
+        const struct deep *d = arg;
+        struct rs_context back = own_stack(d->loop);
+        void *fake = NULL;
+
+        rs_asan_arrive(NULL);
+        int rc = in_region(d);
+        rs_asan_leave(&fake, back.bottom, back.size);
+        return rc;
+}
+
+int resha_deep_call(resha_fn *fn, void *arg)
+{
+        struct rs_loop *l = rs_loop_current;
+        struct deep d = { .loop = l, .fn = fn, .arg = arg };
+        void *fake = NULL;
+
+        if (!l || !l->current || l->deep)
+                return fn(arg);
+        l->deep = true;
+        rs_asan_leave(&fake, l->native.bottom, l->native.size);
+        RS_TSAN_SWITCH(l->native.tsan_fiber);
+        int rc = rs_switch_call(l->sp, arrive, &d);
+        RS_TSAN_SWITCH(own_stack(l).tsan_fiber);
+        rs_asan_arrive(fake);
+        l->deep = false;
+        return rc;
+}
