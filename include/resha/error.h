@@ -29,6 +29,7 @@ enum {
         RESHA_ESHUT,           /* a portal was shut down before the call had started */
         RESHA_EFULL,           /* as many calls of a portal wait as may */
         RESHA_EGIVENUP,        /* the run was given up after its grace, with the call in it */
+        RESHA_EPROCESS,        /* a process has ended with another status than 0 */
         /* http: -3899..-3800 */
         RESHA_HTTP_EURL = -3899,       /* not an absolute http:// or https:// URL */
         RESHA_HTTP_EHEADER,            /* header name or value holds a byte that must not be sent */

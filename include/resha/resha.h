@@ -23,6 +23,7 @@
 #include <resha/mutex.h>
 #include <resha/pool.h>
 #include <resha/portal.h>
+#include <resha/process.h>
 #include <resha/queue.h>
 #include <resha/run.h>
 #include <resha/scope.h>

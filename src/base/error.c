@@ -23,6 +23,7 @@ static const struct entry own[] = {
         ENTRY(RESHA_ESHUT, "portal is shut down"),
         ENTRY(RESHA_EFULL, "as many wait as may"),
         ENTRY(RESHA_EGIVENUP, "run was given up"),
+        ENTRY(RESHA_EPROCESS, "a process has failed"),
         ENTRY(RESHA_HTTP_EURL, "not an absolute http:// or https:// URL"),
         ENTRY(RESHA_HTTP_EHEADER, "header holds a byte that must not be sent"),
         ENTRY(RESHA_HTTP_EHOST, "no such host"),

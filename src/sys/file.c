@@ -190,9 +190,14 @@ int rs_sys_open(const char *path, int flags)
         return rs_sys_move_up((int)CALL(RS_SYS_OPEN, open(path, flags | O_CLOEXEC)));
 }
 
+int rs_sys_duplicate_above(int fd, int least)
+{
+        return (int)CALL(RS_SYS_DUP, fcntl(fd, F_DUPFD_CLOEXEC, least));
+}
+
 int rs_sys_duplicate(int fd)
 {
-        return (int)CALL(RS_SYS_DUP, fcntl(fd, F_DUPFD_CLOEXEC, 3)); /* never one of the three that others write to */
+        return rs_sys_duplicate_above(fd, STDERR_FILENO + 1); /* never one of the three that others write to */
 }
 
 bool rs_sys_opens_again(int fd)

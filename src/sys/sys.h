@@ -55,6 +55,11 @@ enum rs_syscall {
         RS_SYS_SIGACTION,
         RS_SYS_THREAD,
         RS_SYS_GETADDRINFO,
+        RS_SYS_SPAWN,
+        RS_SYS_ACCESS,
+        RS_SYS_PIDFD,
+        RS_SYS_WAIT,
+        RS_SYS_KILL,
         RS_SYS_URING_SETUP,
         RS_SYS_URING_REGISTER,
         RS_SYS_URING_ENTER,
@@ -126,6 +131,7 @@ ssize_t rs_sys_writev(int fd, const struct iovec *parts, int n);
 ssize_t rs_sys_sendfile(int to, int from, int64_t offset, size_t size);
 int rs_sys_open(const char *path, int flags);
 int rs_sys_duplicate(int fd);
+int rs_sys_duplicate_above(int fd, int least); /* its number is at least that */
 /* Whether opening /proc/self/fd/N gives a description of the same thing: of a pipe, a terminal, /dev/null and its kin;
  * not of the side of a terminal that its emulator has, where that is another terminal, and who knows of other
  * devices. */

@@ -58,12 +58,17 @@ static int code_of(enum rs_syscall call)
         case RS_SYS_URING_REGISTER: return -EINVAL;
         case RS_SYS_URING_ENTER: return -EAGAIN;
         case RS_SYS_GETRANDOM: return -ENOSYS;
+        case RS_SYS_SPAWN:
         case RS_SYS_THREAD: return -EAGAIN;
+        case RS_SYS_ACCESS: return -EACCES;
+        case RS_SYS_PIDFD: return -EMFILE;
+        case RS_SYS_WAIT: return -ECHILD;
         case RS_SYS_EPOLL_WAIT:
         case RS_SYS_WRITE:
         case RS_SYS_CLOSE:
         case RS_SYS_SIGACTION:
         case RS_SYS_GETADDRINFO:
+        case RS_SYS_KILL:
         case RS_SYS_COUNT: return 0;
         }
         return 0;
@@ -72,7 +77,7 @@ static int code_of(enum rs_syscall call)
 /* Threads and look-ups are no system calls that a signal could interrupt; close is over then (see sys.c). */
 static bool interruptible(enum rs_syscall call)
 {
-        return call != RS_SYS_THREAD && call != RS_SYS_GETADDRINFO && call != RS_SYS_CLOSE;
+        return call != RS_SYS_THREAD && call != RS_SYS_SPAWN && call != RS_SYS_GETADDRINFO && call != RS_SYS_CLOSE;
 }
 
 static int hook(enum rs_syscall call)
