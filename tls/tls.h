@@ -12,6 +12,7 @@
  * OpenSSL's error queue belongs to the thread, and so to all tasks on it: whoever calls OpenSSL clears it before, and
  * takes what is in it afterwards, without waiting in between. */
 
+#include <errno.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -52,20 +53,23 @@ int rs_tls_failed(SSL *ssl, bool handshake, const char *host);
 /* The newest entry of the error queue with `what` before it, as a record of `code`; empties the queue. */
 int rs_tls_fail(int code, const char *what);
 
-/* ---- engine.c: an SSL between two buffers ------------------------------------------------------------------------ */
+/* ---- bytes.c: buffers, and the BIO over them --------------------------------------------------------------------- */
 
 enum {
         RS_TLS_SMALL = 512,            /* in the engine itself: an idle one waits with that */
+        RS_TLS_HEADER = 5,             /* of a record: type, version, size */
         RS_TLS_RECORD = 16384,         /* bytes in a record at most */
-        RS_TLS_RECORD_MAX = 18432 + 5, /* the same, encrypted as badly as can be, with its header */
+        RS_TLS_RECORD_MAX = 18432 + 5, /* the same, encrypted as badly as may be, with its header */
+        RS_TLS_OVERHEAD = 256,         /* of a record that we make, at most */
         RS_TLS_RESERVE = 1024,         /* kept free behind records, for what answers a record that was read */
-        RS_TLS_BLOCK = 2 * (RS_TLS_RECORD + 256) + RS_TLS_RESERVE,
+        RS_TLS_BLOCK = 2 * (RS_TLS_RECORD + RS_TLS_OVERHEAD) + RS_TLS_RESERVE,
+        RS_TLS_FREE_MAX = 16,  /* blocks that nobody has are kept, of each thread */
         RS_TLS_QUIET_MAX = 64, /* records in a row that bring no bytes: key updates, tickets, empty ones */
 };
 
 struct rs_tls_block;
 
-/* The blocks of a thread: those that nobody has, for the next one who has something in it. */
+/* The blocks of a thread that nobody has: for the next one that has something to put in. */
 struct rs_tls_pool {
         struct rs_tls_block *free;
         size_t count;   /* of them */
@@ -78,18 +82,118 @@ struct rs_tls_bytes {
         size_t start, end, size;
 };
 
+static inline size_t rs_tls_bytes_left(const struct rs_tls_bytes *b)
+{
+        return b->end - b->start;
+}
+
 struct rs_tls_engine {
         SSL *ssl;
         struct rs_tls_pool *pool;
-        struct rs_tls_bytes in;  /* encrypted, read; `small`, or a block */
-        struct rs_tls_bytes out; /* encrypted, to be written; a block, NULL when there is nothing */
-        size_t window;           /* up to here the SSL may read from `in` */
+        struct rs_tls_bytes in;  /* encrypted, read: in `small`, or in a block */
+        struct rs_tls_bytes out; /* encrypted, to be written: in a block; NULL if there is nothing */
+        size_t window;           /* up to here the SSL may read `in`: the end of a record */
+        size_t fragment;         /* bytes that it puts in a record at most */
+        const char *peer;        /* for texts: the name that was asked for; NULL: it has none */
         bool open;               /* the handshake is done */
         bool ended;              /* the peer has said close_notify */
-        bool more;               /* the last read from below was full */
+        bool more;               /* the last read from below filled what there was: there may be more */
+        bool no_block;           /* an answer found no memory */
         unsigned quiet;          /* records in a row that brought no bytes */
         int failed;              /* why nothing goes on any more */
         char small[RS_TLS_SMALL];
 };
+
+/* Puts a BIO over e's buffers under e->ssl. 0, -ENOMEM. */
+int rs_tls_bio_attach(struct rs_tls_engine *e);
+
+/* This thread's pool, with one engine more. */
+struct rs_tls_pool *rs_tls_pool_join(void);
+void rs_tls_pool_leave(struct rs_tls_pool *pool);
+
+/* A block of RS_TLS_BLOCK bytes for b, which has none; what it holds is moved there. 0, -ENOMEM. */
+int rs_tls_block_borrow(struct rs_tls_pool *pool, struct rs_tls_bytes *b);
+void rs_tls_block_return(struct rs_tls_pool *pool, struct rs_tls_bytes *b);
+
+/* ---- engine.c: an SSL between two buffers; nothing here waits ---------------------------------------------------- */
+
+/* What an engine gives when it cannot go on for now: encrypted bytes have to come in, or go out, first. */
+enum {
+        RS_TLS_WANT_BYTES = -EAGAIN,
+        RS_TLS_WANT_ROOM = -ENOBUFS,
+};
+
+/* Takes ssl over, also if it fails. 0, -ENOMEM. `peer` is borrowed. */
+int rs_tls_engine_init(struct rs_tls_engine *e, SSL *ssl, const char *peer);
+void rs_tls_engine_done(struct rs_tls_engine *e);
+
+/* 0: done; RS_TLS_WANT_...; or why there is none. */
+int rs_tls_engine_handshake(struct rs_tls_engine *e);
+
+/* Bytes; 0 the peer has said that this was all; RS_TLS_WANT_...; or a failure, which is told again ever after. */
+ssize_t rs_tls_engine_read(struct rs_tls_engine *e, void *buf, size_t size);
+
+/* Bytes that were taken, as many as there is room for when encrypted; RS_TLS_WANT_...; or a failure. size > 0 */
+ssize_t rs_tls_engine_write(struct rs_tls_engine *e, const void *data, size_t size);
+
+/* Encrypts close_notify, once. 0, RS_TLS_WANT_ROOM, or a failure. */
+int rs_tls_engine_end(struct rs_tls_engine *e);
+
+/* Room for encrypted bytes that come, and how many; NULL: no memory. Then: n of them came. */
+char *rs_tls_engine_room(struct rs_tls_engine *e, size_t *ret_size);
+void rs_tls_engine_came(struct rs_tls_engine *e, size_t n);
+
+/* n of the bytes at e->out have gone. */
+void rs_tls_engine_went(struct rs_tls_engine *e, size_t n);
+
+/* Nothing more can come, and the peer has not said that it would be so: RESHA_TLS_ETRUNCATED, with its record. */
+int rs_tls_engine_cut(struct rs_tls_engine *e);
+
+/* ---- stream.c: the waiting --------------------------------------------------------------------------------------- */
+
+/* One direction of the stream below: one task at a time. */
+struct rs_tls_turn {
+        bool busy;
+        resha_scope *scope; /* of who waits below, for close to end it */
+        resha_event over;   /* a turn has ended */
+};
+
+struct rs_tls_stream {
+        struct rs_tls_engine engine;
+        resha_tls *tls;
+        resha_stream *under;
+        bool owned; /* `under` is closed with it */
+        bool closing, aborted;
+        int unsent;       /* why nothing can be written below any more */
+        unsigned inside;  /* tasks in a call */
+        resha_event left; /* one of them has left */
+        struct rs_tls_turn fill, flush;
+        void (*closed)(void *arg); /* told when it is closed; NULL: nobody */
+        void *closed_arg;
+        char host[]; /* that was asked for; "" */
+};
+
+extern const resha_stream_ops rs_tls_stream_ops;
+
+/* Over `under`, before its handshake. 0, or negative with its record. */
+int rs_tls_stream_new(resha_stream *under, resha_tls *tls, const resha_tls_start_opts *opts,
+                      struct rs_tls_stream **ret_stream);
+
+/* Releases it, and nothing else: `under` stays. */
+void rs_tls_stream_free(struct rs_tls_stream *t);
+
+/* Reads encrypted bytes from below, or lets another task do so. 0: some came; negative: the end is
+ * RESHA_TLS_ETRUNCATED. */
+int rs_tls_stream_fill(struct rs_tls_stream *t);
+
+/* Writes all encrypted bytes below. [task] cancellation point */
+int rs_tls_stream_flush(struct rs_tls_stream *t);
+
+/* The same for what answers the peer, for a short time only: what did not go out goes out later. */
+int rs_tls_stream_answer(struct rs_tls_stream *t);
+
+/* resha_tls_start() with more to say. */
+int rs_tls_start(resha_stream *under, resha_tls *t, const resha_tls_start_opts *opts, struct rs_tls_stream **ret_impl,
+                 resha_stream **ret_stream);
 
 #endif

@@ -75,6 +75,11 @@ int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
         return 0;
 }
 
+void *resha_stream_impl(const resha_stream *s, const resha_stream_ops *ops)
+{
+        return s->foreign && s->ops == ops ? s->impl : NULL;
+}
+
 /* ---- about it ---- */
 
 /* What calls that do not wait look at first. */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* A connection and TLS on it, in one call: the stream owns both. */
+
+#include "tls.h"
+
+int resha_tls_connect(const char *host, uint16_t port, resha_tls *t, resha_stream **ret_stream)
+{
+        const resha_tls_start_opts opts = { .host = host, .port = port };
+        resha_stream *plain = NULL;
+        struct rs_tls_stream *impl;
+        int rc = t ? 0 : rs_tls_default(&t);
+
+        if (rc == 0)
+                rc = resha_tcp_connect(host, port, &plain);
+        if (rc < 0)
+                return rc;
+        rc = rs_tls_start(plain, t, &opts, &impl, ret_stream);
+        if (rc < 0)
+                resha_stream_close(plain);
+        else
+                impl->owned = true;
+        return rc;
+}
