@@ -53,7 +53,7 @@ static int make_call(void *arg)
 static int call(struct rs_tls_engine *e, int what, void *buf, size_t size, size_t *ret_done)
 {
         struct call c = { .e = e, .what = what, .buf = buf, .size = size };
-        int error = make_call(&c);
+        int error = resha_deep_call(make_call, &c);
 
         *ret_done = c.done;
         return error;
