@@ -3,7 +3,7 @@
  * until the backend has let go of them. One that is done at once has no wait, and costs little more than its system
  * call. */
 
-#include "core/core.h"
+#include "core/disk.h"
 
 struct op_wait {
         struct rs_wait wait;
@@ -27,6 +27,14 @@ ssize_t rs_operation_wait(struct rs_loop *l, struct rs_op *op, const char *what)
         op->owner = &w;
         ssize_t result = rs_wait(l, &w.wait);
         return RS_UNLIKELY(w.abort_code && result == -ECANCELED) ? w.abort_code : result;
+}
+
+ssize_t rs_operation_disk(struct rs_loop *l, struct rs_disk *d, const char *what)
+{
+        struct rs_op op;
+
+        rs_op_bytes(&op, RS_OP_DISK, NULL, d, sizeof *d);
+        return rs_operation(l, &op, what);
 }
 
 void rs_operation_abort(struct rs_loop *l, struct rs_op *op, int code)

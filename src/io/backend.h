@@ -66,6 +66,8 @@ enum rs_op_kind {
                             on the way or at the receiver, and nothing tells when there is */
         RS_OP_ACCEPT,    /* result 0 and ret_file */
         RS_OP_CONNECT,   /* to addr; result 0; -ENOBUFS: the listener of a Unix socket has no room, look again later */
+        RS_OP_DISK,      /* the call at buf (struct rs_disk *, sys/disk.h), of no file; any number at a time. What has
+                            begun cannot be cancelled: its result is the result */
         RS_OP_POLL, /* fd (foreign, not owned), events as poll(2); result: the ready mask; level-triggered, one shot */
 };
 
@@ -77,7 +79,7 @@ enum rs_op_state { RS_OP_IDLE, RS_OP_PENDING, RS_OP_DONE };
 struct rs_op {
         enum rs_op_kind kind;
         enum rs_op_state state;
-        struct rs_file *file;     /* all but POLL */
+        struct rs_file *file;     /* all but POLL, DISK: NULL */
         int fd;                   /* POLL, SEND_FILE */
         short events;             /* POLL */
         void *buf;                /* not written to by WRITE and its kin */
@@ -172,6 +174,7 @@ struct rs_backend {
         struct rs_list done; /* of rs_op.link: finished, not yet drained */
         size_t pending;      /* operations in flight; core ends a run in which nothing can happen any more */
         size_t outside;      /* set by core before wait(): jobs, look-ups, signal waits: what may yet call wake() */
+        unsigned threads;    /* that it may have for calls that block, set once it is made; 0: a few */
         bool stepped;        /* simulation: a wait() that has only the outside left gives it a moment, and returns */
 };
 

@@ -73,6 +73,8 @@ static bool ep_submit(struct rs_backend *b, struct rs_op *op)
 {
         if (op->kind == RS_OP_POLL)
                 return ep_foreign_submit(ep_of(b), op);
+        if (op->kind == RS_OP_DISK)
+                return kn_disk_submit(&ep_of(b)->kn, op);
         struct kn_file *f = kn_file_of(op->file);
         int d = kn_direction(op), rc = 0;
         assert(!f->pending[d]);
@@ -91,9 +93,11 @@ static bool ep_cancel(struct rs_backend *b, struct rs_op *op)
 {
         if (op->state != RS_OP_PENDING)
                 return false;
+        if (op->kind == RS_OP_DISK && !kn_disk_cancel(&ep_of(b)->kn, op))
+                return false;
         if (op->kind == RS_OP_POLL)
                 ep_foreign_cancel(ep_of(b), op);
-        else
+        else if (op->kind != RS_OP_DISK)
                 kn_file_of(op->file)->pending[kn_direction(op)] = NULL;
         op->state = RS_OP_IDLE;
         op->result = -ECANCELED;
@@ -117,6 +121,7 @@ static int ep_wait(struct rs_backend *b, int64_t deadline)
                 else
                         kn_woken(&e->kn);
         }
+        kn_take(&e->kn);
         return n < 0 ? n : 0;
 }
 
@@ -141,10 +146,10 @@ static void ep_destroy(struct rs_backend *b)
         resha_free(e);
 }
 
-/* Nothing is held back here. */
+/* Nothing is held back here, but for what has come back from the crew meanwhile. */
 static int ep_descriptor(struct rs_backend *b)
 {
-        return ep_of(b)->epfd;
+        return kn_will_tell(kn_of(b)) ? ep_of(b)->epfd : -EAGAIN;
 }
 
 static const struct rs_backend_ops ep_ops = {

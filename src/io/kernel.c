@@ -41,9 +41,9 @@ void kn_woken(struct kn *k)
         atomic_exchange(&k->woken, false);
 }
 
-int64_t kn_timeout(const struct kn *k, int64_t deadline)
+int64_t kn_timeout(struct kn *k, int64_t deadline)
 {
-        if (deadline <= 0 || !rs_list_empty(&k->base.done))
+        if (deadline <= 0 || !rs_list_empty(&k->base.done) || !kn_will_tell(k))
                 return 0;
         if (deadline == INT64_MAX)
                 return -1;
@@ -67,6 +67,7 @@ void kn_end(struct kn *k)
 {
         struct rs_node *n;
 
+        kn_crew_end(k->crew);
         while ((n = rs_list_pop(&k->strays)))
                 resha_free(RS_CONTAINER(n, struct kn_file, own));
         if (k->wakefd >= 0)

@@ -40,6 +40,7 @@ struct kn {
         uint64_t luck;
         int wakefd;
         atomic_bool woken;                  /* wakefd is readable, or is about to be */
+        struct kn_crew *crew;               /* NULL: no call about a file has been made yet */
         struct kn_file *spare;              /* for the next accept, so that one that fails allocates nothing */
         size_t came_so;                     /* files that did */
         struct rs_list strays;              /* closed files that may still be named by events: kept to the end */
@@ -86,8 +87,28 @@ uint64_t kn_random(struct rs_backend *b);
 void kn_wake(struct rs_backend *b);
 void kn_woken(struct kn *k); /* wakefd is readable */
 
-/* ns from now, negative without limit; 0 also if something is done already. */
-int64_t kn_timeout(const struct kn *k, int64_t deadline);
+/* ns from now, negative without limit; 0 also if something is done already. If it is not 0, the crew will wake. */
+int64_t kn_timeout(struct kn *k, int64_t deadline);
+
+/* ---- kernel_disk.c ---- */
+
+bool kn_disk_submit(struct kn *k, struct rs_op *op);
+bool kn_disk_cancel(struct kn *k, struct rs_op *op); /* false: it is too late; its state is the caller's to set */
+bool kn_crew_sleep(struct kn_crew *c);               /* false: something has finished; else the next one wakes */
+void kn_crew_take(struct kn_crew *c);                /* what has finished is done */
+void kn_crew_end(struct kn_crew *c);
+
+/* For both, at the end of wait(), and of descriptor(): whether it will say so. */
+static inline void kn_take(struct kn *k)
+{
+        if (RS_UNLIKELY(k->crew))
+                kn_crew_take(k->crew);
+}
+
+static inline bool kn_will_tell(struct kn *k)
+{
+        return RS_LIKELY(!k->crew) || kn_crew_sleep(k->crew);
+}
 
 /* ---- kernel_try.c ---- */
 

@@ -253,6 +253,7 @@ ssize_t kn_try(struct kn_file *f, struct rs_op *op)
         case RS_OP_SEND: return try_send(f, op);
         case RS_OP_ACCEPT: return try_accept(f, op);
         case RS_OP_CONNECT: return try_connect(f, op);
+        case RS_OP_DISK:
         case RS_OP_POLL: break;
         }
         return -EINVAL;

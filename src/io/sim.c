@@ -130,7 +130,7 @@ static int nth_code(enum rs_op_kind kind)
         switch (kind) {
         case RS_OP_ACCEPT: return -ENFILE;
         case RS_OP_CONNECT: return -ENETUNREACH;
-        case RS_OP_POLL: return -ENOMEM;
+        case RS_OP_POLL:
         case RS_OP_RECEIVE:
         case RS_OP_SEND: return -ENOMEM;
         default: return -EIO;
@@ -166,10 +166,12 @@ static bool sim_submit(struct rs_backend *b, struct rs_op *op)
 
         assert(op->state != RS_OP_PENDING);
         if (sim_nth(s)) {
-                op->result = nth_code(op->kind);
+                op->result = op->kind == RS_OP_DISK ? sim_disk_fails(op) : nth_code(op->kind);
                 op->state = RS_OP_DONE;
                 return true;
         }
+        if (op->kind == RS_OP_DISK)
+                return sim_disk_submit(s, op);
         if (op->kind != RS_OP_POLL)
                 return sim_net_submit(s, op);
         rc = op->fd < 0            ? -EBADF /* which poll(2) passes over */
@@ -194,6 +196,8 @@ static bool sim_cancel(struct rs_backend *b, struct rs_op *op)
         assert(op->state == RS_OP_PENDING);
         if (op->kind == RS_OP_POLL)
                 rs_list_remove(&s->polls, &op->link);
+        else if (op->kind == RS_OP_DISK)
+                sim_disk_cancel(s, op);
         else
                 sim_net_cancel(s, op);
         op->result = -ECANCELED;

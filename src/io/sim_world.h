@@ -57,6 +57,11 @@ static inline void sim_never(struct sim *s, struct rs_timer *t)
                 rs_heap_remove(&s->events, t);
 }
 
+/* sim_disk.c: calls about files and names. */
+bool sim_disk_submit(struct sim *s, struct rs_op *op);
+void sim_disk_cancel(struct sim *s, struct rs_op *op);
+ssize_t sim_disk_fails(struct rs_op *op); /* the result of the one that has to */
+
 /* sim_net.c: the operations on files. */
 bool sim_net_submit(struct sim *s, struct rs_op *op);
 void sim_net_cancel(struct sim *s, struct rs_op *op);

@@ -135,6 +135,9 @@ static void let_go(struct ur *u, struct rs_op *op)
 static bool ur_submit(struct rs_backend *b, struct rs_op *op)
 {
         struct ur *u = ur_of(b);
+
+        if (op->kind == RS_OP_DISK)
+                return kn_disk_submit(&u->kn, op);
         struct kn_file *f = op->kind == RS_OP_POLL ? NULL : kn_file_of(op->file);
 
         op->priv[0] = op->priv[1] = 0;
@@ -146,12 +149,29 @@ static bool ur_submit(struct rs_backend *b, struct rs_op *op)
         return kn_pend(b, op);
 }
 
+static bool taken_back(struct rs_backend *b, struct rs_op *op)
+{
+        op->state = RS_OP_IDLE;
+        op->result = -ECANCELED;
+        b->pending--;
+        return true;
+}
+
+static bool cancel_disk(struct ur *u, struct rs_op *op)
+{
+        return kn_disk_cancel(&u->kn, op) && taken_back(&u->kn.base, op);
+}
+
 static bool ur_cancel(struct rs_backend *b, struct rs_op *op)
 {
         struct ur *u = ur_of(b);
         struct ur_op *o = ur_op_of(op);
 
-        if (op->state != RS_OP_PENDING || o->cancelled)
+        if (op->state != RS_OP_PENDING)
+                return false;
+        if (op->kind == RS_OP_DISK)
+                return cancel_disk(u, op);
+        if (o->cancelled)
                 return false;
         if (o->stage == UR_FLYING) {
                 o->cancelled = o->in_cancels = true;
@@ -160,10 +180,7 @@ static bool ur_cancel(struct rs_backend *b, struct rs_op *op)
         }
         rs_list_remove(o->stage == UR_QUEUED ? &u->queued : &u->resting, &op->link);
         let_go(u, op);
-        op->state = RS_OP_IDLE;
-        op->result = -ECANCELED;
-        b->pending--;
-        return true;
+        return taken_back(b, op);
 }
 
 /* ---- completions ---- */
@@ -394,9 +411,8 @@ static int64_t at_most(int64_t timeout, int64_t most)
         return timeout < 0 || timeout > most ? most : timeout;
 }
 
-static int ur_wait(struct rs_backend *b, int64_t deadline)
+static int wait_once(struct ur *u, int64_t deadline)
 {
-        struct ur *u = ur_of(b);
         int rc = -EAGAIN;
 
         end_rests(u);
@@ -418,6 +434,14 @@ static int ur_wait(struct rs_backend *b, int64_t deadline)
                 reap(u);
         }
         return rc == -EAGAIN || rc == -EBUSY ? 0 : rc;
+}
+
+static int ur_wait(struct rs_backend *b, int64_t deadline)
+{
+        int rc = wait_once(ur_of(b), deadline);
+
+        kn_take(kn_of(b));
+        return rc;
 }
 
 /* ---- inside another loop ---- */
@@ -447,7 +471,8 @@ static int ur_descriptor(struct rs_backend *b)
         if (rc == 0 && io_uring_sq_ready(&u->ring) > 0)
                 rc = rs_uring_enter(&u->ring, 0, 0);
         bool left = rc == 0 && io_uring_sq_ready(&u->ring) > 0; /* the kernel took a part of what was given */
-        if (rc == 0 && (left || !rs_list_empty(&b->done) || !rs_list_empty(&u->resting) || !u->wake_armed))
+        if (rc == 0 && (left || !rs_list_empty(&b->done) || !rs_list_empty(&u->resting) || !u->wake_armed ||
+                        !kn_will_tell(&u->kn)))
                 rc = -EAGAIN; /* nothing would say so: there is a next step at once */
         return rc < 0 ? rc : u->ring.ring_fd;
 }

@@ -26,6 +26,7 @@ bool ur_direct(const struct kn_file *f, const struct rs_op *op)
         case RS_OP_SEND_FILE:
         case RS_OP_RECEIVE:
         case RS_OP_SEND:
+        case RS_OP_DISK:
         case RS_OP_POLL: break;
         }
         return false;

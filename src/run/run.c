@@ -98,6 +98,7 @@ int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run)
         rc = rs_world_open(opts, o.backend, &world);
         if (rc < 0)
                 return rc;
+        world.backend->threads = o.threads;
         struct rs_run *r = resha_malloc(sizeof *r);
         rc = r ? rs_loop_init(&r->loop, &o, world.backend) : -ENOMEM;
         if (rc < 0) {

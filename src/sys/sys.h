@@ -63,6 +63,16 @@ enum rs_syscall {
         RS_SYS_URING_SETUP,
         RS_SYS_URING_REGISTER,
         RS_SYS_URING_ENTER,
+        RS_SYS_FSYNC,
+        RS_SYS_FTRUNCATE,
+        RS_SYS_FALLOCATE,
+        RS_SYS_STATX,
+        RS_SYS_MKDIR,
+        RS_SYS_LINK,
+        RS_SYS_SYMLINK,
+        RS_SYS_READLINK,
+        RS_SYS_GETDENTS,
+        RS_SYS_COPY_FILE,
         RS_SYS_COUNT
 };
 

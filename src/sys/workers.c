@@ -139,6 +139,16 @@ bool rs_workers_remove(struct rs_workers *c, struct rs_work *w)
         return queued;
 }
 
+size_t rs_workers_drop(struct rs_workers *c)
+{
+        rs_lock(&c->lock);
+        size_t n = c->queued;
+        while (c->queued)
+                (void)take(c);
+        rs_unlock(&c->lock);
+        return n;
+}
+
 void rs_workers_allow(struct rs_workers *c, unsigned most)
 {
         bool signal;

@@ -49,6 +49,9 @@ int rs_workers_add(struct rs_workers *c, struct rs_work *w);
 /* True: w was still in the queue and never runs. [any thread] */
 bool rs_workers_remove(struct rs_workers *c, struct rs_work *w);
 
+/* Takes all that is queued out, and those never run. How many. [any thread] */
+size_t rs_workers_drop(struct rs_workers *c);
+
 /* How many threads there may be from now on. If there are more, those go once they have done their work.
  * [any thread] */
 void rs_workers_allow(struct rs_workers *c, unsigned most);

@@ -45,13 +45,23 @@ static int code_of(enum rs_syscall call)
         case RS_SYS_GETSOCKOPT:
         case RS_SYS_SETSOCKOPT: return -ENOBUFS;
         case RS_SYS_READ:
+        case RS_SYS_FSYNC:
+        case RS_SYS_GETDENTS:
         case RS_SYS_SENDFILE: return -EIO;
         case RS_SYS_FCNTL:
+        case RS_SYS_STATX:
         case RS_SYS_FSTAT:
         case RS_SYS_LSTAT: return -ENOMEM;
         case RS_SYS_CHMOD: return -EROFS;
         case RS_SYS_UNLINK:
+        case RS_SYS_MKDIR:
+        case RS_SYS_LINK:
+        case RS_SYS_SYMLINK:
+        case RS_SYS_READLINK:
         case RS_SYS_RENAME: return -EACCES;
+        case RS_SYS_FTRUNCATE:
+        case RS_SYS_FALLOCATE:
+        case RS_SYS_COPY_FILE: return -ENOSPC;
         case RS_SYS_FLOCK: return -ENOLCK;
         case RS_SYS_GETCWD: return -ENOENT;
         case RS_SYS_URING_SETUP: return -EPERM;
