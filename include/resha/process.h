@@ -50,6 +50,9 @@ typedef struct resha_process_opts {
         bool session; /* a session of its own, without a terminal; and so a group, as above */
         /* how long it may take to end from SIGTERM to SIGKILL; negative: no time, SIGKILL at once [3 s] */
         resha_duration grace;
+        /* how long resha_process_communicate() goes on when the process has ended, but another one holds its pipes
+         * open; negative: no time, RESHA_FOREVER: until they end [1 s] */
+        resha_duration held;
         uint64_t _reserved[4];
 } resha_process_opts;
 
@@ -119,6 +122,7 @@ RESHA_API void resha_process_closep(resha_process **p);
 typedef struct resha_output {
         char *data;  /* NULL: nothing; else with a 0 behind that does not count */
         size_t size; /* bytes */
+        bool held;   /* it had not ended when reading was given up: another process has the pipe open, see opts.held */
         size_t _capacity;
 } resha_output;
 
@@ -128,12 +132,16 @@ RESHA_API void resha_output_free(resha_output *o);
 /* What may come back of each output if `limit` is 0. */
 #define RESHA_OUTPUT_LIMIT ((size_t)64 << 20)
 
-/* Writes n bytes to its standard input and closes that; reads its standard output and error meanwhile, until they end;
- * then waits. What comes is put behind what is in *out and *err (NULL: it is read and dropped). A process that does not
- * read all of its input is no failure. 0; -EMSGSIZE: one of the outputs has more than `limit` bytes [0:
- * RESHA_OUTPUT_LIMIT]; -EBUSY: another task reads or writes a pipe; what reading, writing and waiting say. What has
- * come until then is in *out and *err also after a failure or cancel, and the process goes on. [task] cancellation
- * point */
+/* Writes n bytes to its standard input and closes that, reads its standard output and error meanwhile, and waits for
+ * it. What comes is put behind what is in *out and *err (NULL: it is read and dropped). A process that does not read
+ * all of its input is no failure. One that it has started may hold the pipes open longer than it runs: that one is
+ * waited for as long as `held` of the options says, and then what has been written by then, with all of the process
+ * itself, is read and is the output (out->held says so).
+ *
+ * 0; -EMSGSIZE: one of the outputs has more than `limit` bytes [0: RESHA_OUTPUT_LIMIT]; -EBUSY: another task does the
+ * same, or reads or writes a pipe; -EINVAL: there are bytes, and no pipe for them; what reading, writing and waiting
+ * say. What has come until then is in *out and *err also after a failure or cancel, and the process goes on; called
+ * again it goes on reading. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_process_communicate(resha_process *p, const void *input, size_t n, size_t limit,
                                                    resha_output *out, resha_output *err);
 

@@ -40,6 +40,7 @@
 #include <resha/addr.h>
 #include <resha/base.h>
 #include <resha/run.h>
+#include <resha/stream.h>
 #include <resha/time.h>
 
 RESHA_BEGIN_DECLS
@@ -159,6 +160,78 @@ RESHA_API int resha_test_name(const char *host, const resha_addr *addrs, size_t 
  * that is not silent somebody listens, or a connect is refused at once. 0; -EINVAL; -EPERM where there is no simulated
  * world; -ENOMEM. [loop] */
 RESHA_API int resha_test_silent(const resha_addr *addr);
+
+/* ---- programs ---- */
+
+/* A process of the simulated world, as its program sees it. */
+typedef struct resha_test_process resha_test_process;
+
+/* What a program does, in a task of its own. Its result is the exit status (the lower 8 bits); a negative one is 1, as
+ * of resha_main(), but for -ECANCELED, which is the signal that has cancelled it. */
+typedef int resha_test_program_fn(resha_test_process *p, void *arg);
+
+/* From now on resha_process_spawn() of this argv[0], in the simulated world, makes no process, but runs fn(p, arg) in a
+ * task of this loop, with pipes in memory. It is as much a process as can be: no cancel and no deadline of its spawner
+ * reaches it, signals do, and what is left of it when the run ends is killed. A trial also cancels it at its
+ * checkpoints, which is as if somebody had sent SIGTERM, and lets its allocations fail. fn NULL: there is no such
+ * program, and spawning it fails with -ENOENT. A name of which nothing was said is that of a real program. arg is
+ * borrowed until the run ends, name is copied. 0; -EINVAL; -EPERM where there is no simulated world; -ENOMEM. [loop]
+ *
+ *     static int upper(resha_test_process *p, void *arg)
+ *     {
+ *             char c;
+ *             ssize_t n;
+ *             int rc = 0;
+ *             while (rc == 0 && (n = resha_read(resha_test_process_stream(p, 0), &c, 1)) > 0) {
+ *                     c = (char)toupper(c);
+ *                     rc = resha_write_all(resha_test_process_stream(p, 1), &c, 1, NULL);
+ *             }
+ *             return rc < 0 ? rc : (int)n;
+ *     }
+ *             ...
+ *             resha_test_program("upper", upper, NULL); */
+RESHA_API int resha_test_program(const char *name, resha_test_program_fn *fn, void *arg);
+
+/* Its arguments, NULL at the end; a variable of its environment, or NULL; its working directory if the options named
+ * one, else NULL. Valid as long as it runs. All [loop] */
+RESHA_API const char *const *resha_test_process_argv(const resha_test_process *p);           /* [loop] */
+RESHA_API const char *resha_test_process_env(const resha_test_process *p, const char *name); /* [loop] */
+RESHA_API const char *resha_test_process_dir(const resha_test_process *p);                   /* [loop] */
+
+/* Its descriptor: 0, 1, 2, and 3, 4, ... of the options. The stream is the process's: resha_test_process_close() closes
+ * it, or its end. NULL: it has no such one. [loop] */
+RESHA_API resha_stream *resha_test_process_stream(resha_test_process *p, int fd);
+
+/* Closes a descriptor. The other end of a pipe finds its end when all who have it have closed it. None, and one that is
+ * closed, is fine. [task] not a cancellation point */
+RESHA_API void resha_test_process_close(resha_test_process *p, int fd);
+
+/* What a process does when a signal comes. */
+enum resha_test_action {
+        /* As the kernel: nothing for SIGCHLD, SIGURG, SIGWINCH and SIGCONT; SIGSTOP and its kin stop it, which here
+         * means that other signals but SIGKILL wait until SIGCONT; all others cancel it. Then it returns -ECANCELED, or
+         * a status of its own if it is to have a handler that does so. SIGKILL cancels within shields too, breaks its
+         * streams off, and is the status whatever it returns. */
+        RESHA_TEST_DEFAULT,
+        RESHA_TEST_IGNORE,
+        RESHA_TEST_KEEP, /* for resha_test_process_signal() */
+};
+
+/* 0; -EINVAL for what is no signal, and for SIGKILL and SIGSTOP. [loop] */
+RESHA_API int resha_test_process_on(resha_test_process *p, int sig, enum resha_test_action action);
+
+/* The next signal that it keeps; the same one twice before it is taken is one. 0; -EBUSY: another task waits. [task]
+ * cancellation point */
+RESHA_API RESHA_MUST int resha_test_process_signal(resha_test_process *p, int *ret_sig);
+
+/* Sends a signal to itself; `return resha_test_process_raise(p, SIGSEGV);` is a crash. -ECANCELED if that ends it, else
+ * 0; -EINVAL. [loop] */
+RESHA_API int resha_test_process_raise(resha_test_process *p, int sig);
+
+/* Starts a process that nobody waits for: fn(p, arg) in a task of its own, with all descriptors that p has open. It
+ * goes on when p has ended, and as long as it has a pipe open the reader of that finds no end. Signals come to it only
+ * if the process was started with `group` or `session`. 0, -ENOMEM, -EAGAIN. [task] never suspends */
+RESHA_API int resha_test_process_fork(resha_test_process *p, resha_test_program_fn *fn, void *arg);
 
 /* How often it has happened in this run. [loop] */
 RESHA_API uint64_t resha_test_fired(enum resha_test_fault kind);

@@ -97,6 +97,11 @@ bool sim_nth(struct sim *s)
         return true;
 }
 
+bool rs_sim_operation(struct rs_backend *b)
+{
+        return sim_nth(sim_world(b));
+}
+
 struct rs_sim_plan *rs_sim_plan(struct rs_backend *b)
 {
         return b->ops->simulated ? &sim_world(b)->plan : NULL;

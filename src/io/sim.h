@@ -5,6 +5,7 @@
 /* The simulated world, as tests steer it: what may go wrong, how often, and how often it did. Everything else about it
  * is behind backend.h. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,9 @@ struct rs_sim_plan {
  * zero for seed 0; with latency, stalls, short reads and writes and small buffers for others: what every correct
  * program must bear. */
 struct rs_sim_plan *rs_sim_plan(struct rs_backend *b);
+
+/* Counts an operation that a layer above simulates by itself, of a simulated world; true if it has to fail. */
+bool rs_sim_operation(struct rs_backend *b);
 
 /* From now on nobody answers at this address, of a simulated world: a connect waits until it gives up, 127 s later, and
  * datagrams are lost. Port 0: at no port of the host. 0 or -ENOMEM. */

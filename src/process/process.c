@@ -27,7 +27,7 @@
 
 #include <resha/alloc.h>
 
-enum { GRACE_DEFAULT_S = 3 };
+enum { GRACE_DEFAULT_S = 3, HELD_DEFAULT_S = 1 };
 
 /* ---- the beginning ---- */
 
@@ -45,6 +45,7 @@ resha_process *rs_process_new(struct rs_loop *l, const resha_process_opts *opts)
         p->fd = -1;
         p->group = opts->group || opts->session;
         p->grace = opts->grace.ns ? opts->grace.ns : RESHA_S(GRACE_DEFAULT_S).ns;
+        p->held = opts->held.ns ? opts->held.ns : RESHA_S(HELD_DEFAULT_S).ns;
         p->cleanup.fn = left_over;
         p->given_up.fn = give_up;
         snprintf(p->name, sizeof p->name, "%s",
@@ -151,16 +152,23 @@ static int go_on(const resha_process *p, bool owner)
         return rc == 0 && !owner ? refuse(p) : rc;
 }
 
-static void leave(resha_process *p)
+int rs_process_enter(resha_process *p)
 {
-        p->inside--;
-        if (!p->op && p->state == RS_PROCESS_RUNS)
-                wake_one(p); /* who polls from now on */
-        if (p->closer && p->inside == 0) {
-                struct rs_wait *w = p->closer;
-                p->closer = NULL;
-                rs_wake(w, 0);
-        }
+        int rc = go_on(p, false);
+
+        if (rc == 0)
+                p->inside++;
+        return rc;
+}
+
+void rs_process_leave(resha_process *p)
+{
+        struct rs_wait *w = p->closer;
+
+        if (--p->inside || !w)
+                return;
+        p->closer = NULL;
+        rs_wake(w, 0);
 }
 
 /* Until it has ended: 0 or negative. */
@@ -176,7 +184,9 @@ static __attribute__((noinline)) int await(resha_process *p, bool owner)
         do
                 rc = p->fd < 0 || p->op ? stand_in_line(p) : poll_end(p);
         while (rc >= 0 && !has_ended(p) && (rc = go_on(p, owner)) == 0);
-        leave(p);
+        if (!p->op && p->state == RS_PROCESS_RUNS)
+                wake_one(p); /* who polls from now on */
+        rs_process_leave(p);
         return rc < 0 ? rc : 0;
 }
 
@@ -302,6 +312,8 @@ static void send_away(resha_process *p)
         if (p->op)
                 rs_operation_abort(p->loop, p->op, -EBADF);
         wake_all(p, -EBADF);
+        if (p->talk)
+                resha_group_cancel(p->talk);
         while (p->inside) {
                 struct rs_wait w = { .what = "close", .object = p };
                 p->closer = &w;

@@ -42,6 +42,7 @@ struct resha_process {
         struct rs_op *op;           /* of the waiter that polls; NULL: nobody does */
         struct rs_wait *closer;     /* waits until nobody is inside */
         size_t inside;              /* tasks in a call that waits */
+        resha_group *talk;          /* of resha_process_communicate(), while a task is in there */
         resha_stream *pipes[3];     /* our ends; NULL: none, or closed */
         enum rs_process_state state;
         int lost;        /* the code of RS_PROCESS_LOST */
@@ -50,6 +51,7 @@ struct resha_process {
         bool group;      /* signals are for a group, which is there until `done` */
         bool closing;    /* its owner ends it */
         int64_t grace;   /* ns; negative: none */
+        int64_t held;    /* the same */
         resha_exit exit; /* of RS_PROCESS_ENDED */
         char name[64];   /* what it was started as, the end of it if that is longer; for messages */
 };
@@ -66,6 +68,10 @@ void rs_process_drop(resha_process *p);
 /* On the loop: it has ended, and everybody who waits is to look. */
 void rs_process_told(resha_process *p);
 
+/* Around a call that waits: in a task, not cancelled, not closing; a close waits until it has left. */
+int rs_process_enter(resha_process *p);
+void rs_process_leave(resha_process *p);
+
 /* ---- children of this process ---- */
 
 /* The program of the options, as p, which is new. 0 or negative; then p is as it was but for pipes. */
@@ -73,6 +79,9 @@ int rs_child_spawn(resha_process *p, const resha_process_opts *opts);
 
 /* What runs as `pid` from now on is p. 0; negative: it was killed and reaped. */
 int rs_child_begin(resha_process *p, int pid);
+
+/* The program's environment. *ret_made: what is to be freed when it has it; NULL: nothing. */
+int rs_process_environment(const resha_process_opts *opts, const char *const **ret_env, const char ***ret_made);
 
 /* Why a program could not be started, as a code with its record. */
 int rs_child_failed(const resha_process_opts *opts, int code);

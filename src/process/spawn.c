@@ -17,7 +17,7 @@
 
 #include <resha/alloc.h>
 
-#include "process/process.h"
+#include "process/program.h"
 #include "sys/spawn.h"
 #include "sys/sys.h"
 
@@ -165,7 +165,7 @@ static size_t count(const char *const *list)
 }
 
 /* The base without what is changed, and then the changes that set something; of equal names the last. */
-static int environment(const resha_process_opts *o, const char *const **ret_env, const char ***ret_made)
+int rs_process_environment(const resha_process_opts *o, const char *const **ret_env, const char ***ret_made)
 {
         const char *const *base = o->env ? o->env : (const char *const *)(uintptr_t)rs_sys_environment();
         static const char *const none[] = { NULL };
@@ -243,7 +243,7 @@ int rs_child_spawn(resha_process *p, const resha_process_opts *o)
                 rc = table_init(&t, o->n_fds);
         if (rc < 0)
                 return rc;
-        rc = environment(o, &env, &made);
+        rc = rs_process_environment(o, &env, &made);
         if (rc == 0)
                 rc = fill(p, &t, o);
         if (rc == 0)
@@ -290,7 +290,9 @@ int resha_process_spawn(const resha_process_opts *opts, resha_process **ret_proc
         resha_process *p = rs_process_new(l, opts);
         if (!p)
                 return -ENOMEM;
-        rc = rs_child_spawn(p, opts);
+        rc = l->simulated ? rs_program_spawn(p, opts) : 0;
+        if (rc == 0)
+                rc = rs_child_spawn(p, opts);
         if (rc < 0) {
                 rs_process_drop(p);
                 return rc;

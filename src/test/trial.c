@@ -168,7 +168,8 @@ static void on_report(const resha_report *r, void *arg)
               r->spawned_at ? r->spawned_at : "", r->text);
 }
 
-static bool of_the_network(int rc)
+/* Of the network, or of a process: it was its task that something was done to. */
+static bool of_others(int rc)
 {
         static const int codes[] = { EIO,   ENFILE,       EMFILE,   ENETUNREACH, ECONNRESET,
                                      EPIPE, ECONNREFUSED, ENOTCONN, ENOBUFS };
@@ -176,7 +177,7 @@ static bool of_the_network(int rc)
         for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
                 if (rc == -codes[i])
                         return true;
-        return false;
+        return rc == RESHA_EPROCESS;
 }
 
 /* Whether what was done may lead to this result. A program's own time limits pass where it waits for a task that was
@@ -192,7 +193,7 @@ static bool may_end_with(const struct test *test, const resha_test_trial *t, int
                 return t->cancelled;
         if (rc == -ENOMEM || rc == -EAGAIN)
                 return t->alloc_failed || t->operation_failed;
-        return t->disturbed && (rc == -ETIME || of_the_network(rc));
+        return t->disturbed && (rc == -ETIME || of_others(rc));
 }
 
 static int run_once(struct test *t, resha_test_trial *trial, resha_error *ret_error)
