@@ -35,7 +35,8 @@ struct talk {
         resha_process *p;
         const void *input;
         size_t n;
-        bool over; /* the process has ended, and what cancels the tasks now is the time after that */
+        unsigned left; /* of the tasks: those that have not said that theirs is done */
+        bool over;     /* the process has ended, and what cancels the tasks now is the time after that */
 };
 
 struct drain {
@@ -46,6 +47,17 @@ struct drain {
         size_t limit; /* of to->size */
         const char *what;
 };
+
+/* The end of each task. One that was cancelled alone takes the others with it: they would wait for what it has not
+ * done. */
+static int task_done(struct talk *t, int rc)
+{
+        if (rc == 0)
+                t->left--;
+        else if (rc == -ECANCELED && t->p->talk)
+                resha_group_cancel(t->p->talk);
+        return rc;
+}
 
 /* ---- outputs ---- */
 
@@ -125,7 +137,7 @@ static int drain(void *arg)
         do
                 n = take(d);
         while (n > 0);
-        return n == -ECANCELED && d->talk->over ? take_rest(d) : (int)n;
+        return task_done(d->talk, n == -ECANCELED && d->talk->over ? take_rest(d) : (int)n);
 }
 
 /* ---- input ---- */
@@ -139,7 +151,7 @@ static int feed(void *arg)
                 rc = 0; /* it does not read all: that is its affair */
         if (rc == 0)
                 resha_process_close_stdin(t->p);
-        return rc;
+        return task_done(t, rc);
 }
 
 /* ---- both ---- */
@@ -161,14 +173,14 @@ static __attribute__((noinline)) int communicate(struct talk *t, struct drain dr
 
         resha_group_begin(&g, NULL);
         t->p->talk = &g;
-        if (resha_process_stdin(t->p))
+        if (resha_process_stdin(t->p) && ++t->left)
                 resha_spawn(&g, feed, t);
         for (int i = 0; i < 2; i++)
-                if (drains[i].from)
+                if (drains[i].from && ++t->left)
                         resha_spawn(&g, drain, &drains[i]);
         int rc = resha_group_end(&g, body(t, &g));
         t->p->talk = NULL;
-        return rc;
+        return rc == 0 && t->left ? -ECANCELED : rc; /* one of the tasks alone */
 }
 
 static size_t limit_of(const resha_output *o, size_t limit)
