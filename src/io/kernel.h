@@ -93,6 +93,7 @@ int64_t kn_timeout(struct kn *k, int64_t deadline);
 /* ---- kernel_disk.c ---- */
 
 bool kn_disk_submit(struct kn *k, struct rs_op *op);
+int kn_disk_add(struct kn *k, struct rs_op *op);     /* one that is pending already; negative: it cannot be made */
 bool kn_disk_cancel(struct kn *k, struct rs_op *op); /* false: it is too late; its state is the caller's to set */
 bool kn_crew_sleep(struct kn_crew *c);               /* false: something has finished; else the next one wakes */
 void kn_crew_take(struct kn_crew *c);                /* what has finished is done */

@@ -79,21 +79,26 @@ static struct kn_crew *crew_of(struct kn *k)
         return c;
 }
 
-bool kn_disk_submit(struct kn *k, struct rs_op *op)
+int kn_disk_add(struct kn *k, struct rs_op *op)
 {
         struct rs_disk *d = op->buf;
         struct kn_crew *c = crew_of(k);
 
         if (!c)
-                return kn_done(op, -ENOMEM);
+                return -ENOMEM;
         d->op = op;
         d->crew = c;
         d->work.run = run;
         int rc = rs_workers_add(&c->workers, &d->work);
-        if (rc < 0)
-                return kn_done(op, rc);
-        c->under_way++;
-        return kn_pend(&k->base, op);
+        c->under_way += rc == 0;
+        return rc;
+}
+
+bool kn_disk_submit(struct kn *k, struct rs_op *op)
+{
+        int rc = kn_disk_add(k, op);
+
+        return rc < 0 ? kn_done(op, rc) : kn_pend(&k->base, op);
 }
 
 bool kn_disk_cancel(struct kn *k, struct rs_op *op)

@@ -31,6 +31,7 @@
 #include <resha/alloc.h>
 
 #include "io/uring.h"
+#include "sys/disk.h"
 #include "sys/sanitize.h"
 
 static const int64_t PAUSE = 1000000;             /* ns: when the kernel has no memory, or a file is ready in vain */
@@ -121,9 +122,30 @@ static bool submit_foreign(struct ur *u, struct rs_op *op)
         return false;
 }
 
+/* A close always happens, whatever is to be said about it. */
+static bool submit_disk(struct ur *u, struct rs_op *op)
+{
+        struct rs_disk *d = op->buf;
+
+        op->priv[0] = op->priv[1] = 0;
+        if (!ur_disk_direct(u, op)) {
+                ur_op_of(op)->stage = UR_CREW;
+                return kn_disk_submit(&u->kn, op);
+        }
+        int rc = rs_sys_disk_fault(d->call);
+        if (rc < 0 && d->call == RS_DISK_CLOSE)
+                rs_sys_close(d->fd);
+        if (rc < 0)
+                return kn_done(op, rc);
+        queue(u, op);
+        return kn_pend(&u->kn.base, op);
+}
+
 /* It is neither queued nor flying any more. */
 static void let_go(struct ur *u, struct rs_op *op)
 {
+        if (op->kind == RS_OP_DISK)
+                return;
         if (op->kind == RS_OP_POLL)
                 *foreign_place(u, op->fd) = (struct rs_op *)(uintptr_t)op->priv[1];
         else
@@ -137,7 +159,7 @@ static bool ur_submit(struct rs_backend *b, struct rs_op *op)
         struct ur *u = ur_of(b);
 
         if (op->kind == RS_OP_DISK)
-                return kn_disk_submit(&u->kn, op);
+                return submit_disk(u, op);
         struct kn_file *f = op->kind == RS_OP_POLL ? NULL : kn_file_of(op->file);
 
         op->priv[0] = op->priv[1] = 0;
@@ -157,11 +179,6 @@ static bool taken_back(struct rs_backend *b, struct rs_op *op)
         return true;
 }
 
-static bool cancel_disk(struct ur *u, struct rs_op *op)
-{
-        return kn_disk_cancel(&u->kn, op) && taken_back(&u->kn.base, op);
-}
-
 static bool ur_cancel(struct rs_backend *b, struct rs_op *op)
 {
         struct ur *u = ur_of(b);
@@ -169,8 +186,8 @@ static bool ur_cancel(struct rs_backend *b, struct rs_op *op)
 
         if (op->state != RS_OP_PENDING)
                 return false;
-        if (op->kind == RS_OP_DISK)
-                return cancel_disk(u, op);
+        if (o->stage == UR_CREW)
+                return kn_disk_cancel(&u->kn, op) && taken_back(b, op);
         if (o->cancelled)
                 return false;
         if (o->stage == UR_FLYING) {
@@ -281,6 +298,24 @@ static void interrupted(struct ur *u, struct rs_op *op, int res)
         again(u, op);
 }
 
+/* Of a cancel that came in time, or what the call has come to; or the crew makes it. */
+static void disk_completed(struct ur *u, struct rs_op *op, int res)
+{
+        struct ur_op *o = ur_op_of(op);
+        const struct rs_disk *d = op->buf;
+        int rc = 0;
+
+        if (res == -ECANCELED && !o->cancelled)
+                res = -EINTR;
+        if (ur_disk_refused(u, d, res)) {
+                o->stage = UR_CREW;
+                rc = kn_disk_add(&u->kn, op);
+                if (rc == 0)
+                        return;
+        }
+        done(u, op, rc < 0 ? rc : ur_disk_result(d, res));
+}
+
 static void op_completed(struct ur *u, struct rs_op *op, int res, unsigned flags)
 {
         struct ur_op *o = ur_op_of(op);
@@ -289,7 +324,9 @@ static void op_completed(struct ur *u, struct rs_op *op, int res, unsigned flags
         if (o->in_cancels)
                 rs_list_remove(&u->cancels, &op->link);
         o->in_cancels = false;
-        if (res == -ECANCELED || res == -EINTR)
+        if (op->kind == RS_OP_DISK)
+                disk_completed(u, op, res);
+        else if (res == -ECANCELED || res == -EINTR)
                 interrupted(u, op, res);
         else if (op->kind == RS_OP_POLL)
                 foreign_done(u, op, res);

@@ -20,7 +20,7 @@ extern struct rs_uring_sizes {
 } rs_uring_sizes;
 
 /* See uring.c for the picture. */
-enum ur_stage { UR_QUEUED = 1, UR_FLYING, UR_RESTING };
+enum ur_stage { UR_QUEUED = 1, UR_FLYING, UR_RESTING, UR_CREW };
 
 /* In op->priv[0]. */
 struct ur_op {
@@ -46,6 +46,7 @@ struct ur {
         struct rs_list cancels; /* of rs_op.link: flying, and to be cancelled */
         struct rs_list resting; /* of rs_op.link: queued again at rest_until */
         int64_t rest_until;
+        uint32_t disk; /* calls about files and names that the kernel makes, by enum rs_disk_call */
         struct rs_op *foreign[UR_FOREIGN_BUCKETS]; /* by the last bits of the number; op->priv[1]: the next one */
         struct msghdr messages[UR_ENTRIES];        /* of WRITE_VEC, one for each place in the queue to the kernel */
 };
@@ -68,6 +69,14 @@ bool ur_direct(const struct kn_file *f, const struct rs_op *op);
 enum rs_syscall ur_call(const struct rs_op *op);
 
 void ur_fill(struct ur *u, struct io_uring_sqe *sqe, struct rs_op *op);
+
+/* uring_disk.c: RS_OP_DISK. direct: the kernel makes it. refused: the crew has to make it after all. */
+struct rs_disk;
+void ur_disk_probed(struct ur *u, const struct io_uring_probe *p);
+bool ur_disk_direct(const struct ur *u, const struct rs_op *op);
+void ur_disk_fill(struct io_uring_sqe *sqe, const struct rs_disk *d);
+bool ur_disk_refused(struct ur *u, const struct rs_disk *d, int res);
+ssize_t ur_disk_result(const struct rs_disk *d, int res);
 
 /* A ring that has done what we need of one, deferred if it may be; or a negative code, and why in `why`. */
 int ur_setup(struct ur *u, bool deferred, char why[static RS_WHY]);

@@ -117,6 +117,7 @@ static int check_operations(struct ur *u, char why[static RS_WHY])
                         snprintf(why, RS_WHY, "io_uring of this kernel has no operation %u", needed[i]);
                         return -EOPNOTSUPP;
                 }
+        ur_disk_probed(u, p);
         return 0;
 }
 

@@ -87,7 +87,9 @@ void ur_fill(struct ur *u, struct io_uring_sqe *sqe, struct rs_op *op)
 {
         const struct rs_addr *a;
 
-        if (ur_op_of(op)->polls) {
+        if (op->kind == RS_OP_DISK) {
+                ur_disk_fill(sqe, op->buf);
+        } else if (ur_op_of(op)->polls) {
                 fill_poll(sqe, op);
         } else if (op->kind == RS_OP_WRITE_VEC) {
                 fill_parts(u, sqe, op);

@@ -57,17 +57,14 @@ static void pause_ms(long ms)
         (void)nanosleep(&t, NULL);
 }
 
-ssize_t rs_sys_disk_opened(ssize_t fd)
+ssize_t rs_sys_disk_opened(ssize_t fd, int flags)
 {
         struct stat st;
 
         if (fd < 0)
                 return fd;
-        if (fstat((int)fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))) {
-                int flags = fcntl((int)fd, F_GETFL);
-                if (flags >= 0)
-                        (void)fcntl((int)fd, F_SETFL, flags & ~O_NONBLOCK);
-        }
+        if (fstat((int)fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+                (void)fcntl((int)fd, F_SETFL, flags & ~O_NONBLOCK);
         return rs_sys_move_up((int)fd);
 }
 
@@ -81,7 +78,7 @@ static ssize_t disk_open(const struct rs_disk *d)
         for (long ms = 1;; ms = ms < 50 ? 2 * ms : 50) {
                 ssize_t fd = DISK(openat(folder(d->fd), d->path, flags, (mode_t)d->mode));
                 if (fd != -EAGAIN)
-                        return rs_sys_disk_opened(fd);
+                        return rs_sys_disk_opened(fd, d->flags);
                 if (!end)
                         end = rs_sys_now() + PATIENCE * INT64_C(1000000000);
                 if (rs_sys_now() >= end || fstatat(folder(d->fd), d->path, &st, 0) < 0 || !S_ISREG(st.st_mode))

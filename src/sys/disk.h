@@ -68,9 +68,9 @@ struct rs_disk {
  * again. CLOSE always closes. */
 ssize_t rs_sys_disk(struct rs_disk *d);
 
-/* After an open(2) with O_NONBLOCK: makes the descriptor of a file or folder a blocking one. fd, or the error of it, as
- * it was; never 0 to 2. */
-ssize_t rs_sys_disk_opened(ssize_t fd);
+/* What an open(2) of these flags with O_NONBLOCK has given: an error as it is, the descriptor of a file or folder made
+ * a blocking one. Never 0 to 2. */
+ssize_t rs_sys_disk_opened(ssize_t fd, int flags);
 
 /* The call that a test makes fail. RUN: none, its calls are asked for one by one. */
 int rs_sys_disk_fault(enum rs_disk_call call);
