@@ -161,21 +161,32 @@ static void close_window(struct rs_tls_engine *e)
                 empty_in(e);
 }
 
-char *rs_tls_engine_room(struct rs_tls_engine *e, size_t *ret_size)
+/* What is there to the front. 0, -ENOMEM. */
+static int make_room(struct rs_tls_engine *e)
 {
         struct rs_tls_bytes *b = &e->in;
+        size_t moved = b->start;
 
-        if (b->data == e->small && (b->end == b->size || (e->more && b->end == 0)) &&
-            rs_tls_block_borrow(e->pool, b) < 0)
-                return NULL;
-        if (b->start && b->size - b->end < b->size / 2) {
+        if (b->data == e->small && (b->end == b->size || (e->more && b->end == 0))) {
+                if (rs_tls_block_borrow(e->pool, b) < 0)
+                        return -ENOMEM;
+        } else if (b->start && b->size - b->end < b->size / 2) {
                 memmove(b->data, b->data + b->start, rs_tls_bytes_left(b));
-                e->window = e->window > b->start ? e->window - b->start : 0;
                 b->end -= b->start;
                 b->start = 0;
+        } else {
+                return 0;
         }
-        *ret_size = b->size - b->end;
-        return b->data + b->end;
+        e->window = e->window > moved ? e->window - moved : 0;
+        return 0;
+}
+
+char *rs_tls_engine_room(struct rs_tls_engine *e, size_t *ret_size)
+{
+        if (make_room(e) < 0)
+                return NULL;
+        *ret_size = e->in.size - e->in.end;
+        return e->in.data + e->in.end;
 }
 
 void rs_tls_engine_came(struct rs_tls_engine *e, size_t n)

@@ -6,12 +6,13 @@
  * come in part). So each direction below is a turn that one task has; the other one waits until it is over, and looks
  * again: mostly there is nothing left to do.
  *
- * A write gives the engine what it takes, and sends it. If a cancel comes while it sends, the bytes are taken all the
- * same: they are encrypted, and a record cannot be taken back. They stay in `out`, and whoever comes next sends them
- * first: the next write, a reader before it waits, finish and close.
+ * A write gives the engine what it takes, and a flush behind the last one of a call sends it. If a cancel comes while
+ * it is sent, the bytes are taken all the same: they are encrypted, and a record cannot be taken back. They stay in
+ * `out`, and whoever comes next sends them first: the next write or flush, a reader before it waits, finish and close.
  *
- * A reader sends answers before it waits, for ANSWER_MS at most: a peer that does not read now, because it writes, must
- * not keep us from reading. When they pile up the engine reads no further, and the reader waits in earnest.
+ * A reader sends what is there before it waits, for ANSWER_MS at most: a peer that does not read now, because it
+ * writes, must not keep us from reading. What did not go out by then it tries again every READ_MS. When answers pile up
+ * the engine reads no further, and the reader waits in earnest.
  *
  * Each wait below has a scope of its own, so that a close can end it without touching the stream below, which is
  * borrowed. What is broken off below stays so: what has failed to go out is dropped, and reading goes on to the end of
@@ -23,7 +24,7 @@
 
 #include <resha/alloc.h>
 
-enum { ANSWER_MS = 20, GATHER = RS_TLS_RECORD };
+enum { ANSWER_MS = 20, READ_MS = 100 };
 
 /* ---- turns ---- */
 
@@ -73,9 +74,12 @@ static ssize_t read_below(struct rs_tls_stream *t, void *buf, size_t size)
 /* What a stream below keeps of it goes out, too. */
 static int write_all_below(struct rs_tls_stream *t, const void *data, size_t size, size_t *ret_written)
 {
-        int rc = resha_write_all(t->under, data, size, ret_written);
+        int rc = size ? resha_write_all(t->under, data, size, ret_written) : 0;
 
-        return rc == 0 && resha_stream_buffered(t->under) ? resha_flush(t->under) : rc;
+        t->kept_below |= rc < 0 || resha_stream_buffered(t->under);
+        if (rc == 0 && t->kept_below && (rc = resha_flush(t->under)) == 0)
+                t->kept_below = false;
+        return rc;
 }
 
 static int write_below(struct rs_tls_stream *t, const void *data, size_t size, size_t *ret_written)
@@ -135,17 +139,24 @@ static int send_out(struct rs_tls_stream *t)
 
         if (rc < 0 && !passes(rc)) {
                 t->unsent = rc;
+                t->kept_below = false;
                 written = rs_tls_bytes_left(out); /* nobody will get it */
         }
-        rs_tls_engine_went(&t->engine, written);
+        if (written)
+                rs_tls_engine_went(&t->engine, written);
         return rc;
+}
+
+static bool is_unsent(const struct rs_tls_stream *t)
+{
+        return rs_tls_bytes_left(&t->engine.out) || t->kept_below;
 }
 
 static int flush(struct rs_tls_stream *t, bool closer)
 {
         int rc = 0;
 
-        while (rc == 0 && (rs_tls_bytes_left(&t->engine.out) || resha_stream_buffered(t->under))) {
+        while (rc == 0 && is_unsent(t)) {
                 if (t->unsent)
                         return resha_fail(t->unsent, "the stream under TLS has failed: %s", resha_strerror(t->unsent));
                 rc = t->flush.busy ? wait_for_turn(&t->flush) : send_out(t);
@@ -160,20 +171,21 @@ int rs_tls_stream_flush(struct rs_tls_stream *t)
         return flush(t, false);
 }
 
-static __attribute__((noinline)) int flush_in_time(struct rs_tls_stream *t, resha_duration most)
+static __attribute__((noinline)) int in_time(struct rs_tls_stream *t, int (*fn)(struct rs_tls_stream *t), int ms)
 {
         RESHA_SCOPE(s);
 
-        resha_timeout_begin(&s, most);
-        return resha_scope_end(&s, flush(t, false));
+        resha_timeout_begin(&s, RESHA_MS(ms));
+        int rc = resha_scope_end(&s, fn(t));
+        return rc == -ETIME && resha_scope_expired(&s) ? 0 : rc;
 }
 
 /* A failure to send is the writers' matter. */
 int rs_tls_stream_answer(struct rs_tls_stream *t)
 {
-        if (!rs_tls_bytes_left(&t->engine.out) || t->flush.busy || t->unsent)
+        if (!is_unsent(t) || t->flush.busy || t->unsent)
                 return 0;
-        int rc = flush_in_time(t, RESHA_MS(ANSWER_MS));
+        int rc = in_time(t, rs_tls_stream_flush, ANSWER_MS);
         return rc == -ECANCELED || rc == -EBADF || rc == -ECONNABORTED ? rc : 0;
 }
 
@@ -191,13 +203,17 @@ static void leave(struct rs_tls_stream *t)
                 resha_event_set(&t->left);
 }
 
-/* What the engine lacks. */
+/* What the engine lacks. As long as something has not gone out, reading and writing take turns. */
 static int supply(struct rs_tls_stream *t, ssize_t want)
 {
         if (want == RS_TLS_WANT_ROOM)
                 return flush(t, false);
         int rc = rs_tls_stream_answer(t);
-        return rc < 0 ? rc : rs_tls_stream_fill(t);
+        if (rc < 0)
+                return rc;
+        if (is_unsent(t) && !t->flush.busy && !t->unsent)
+                return in_time(t, rs_tls_stream_fill, READ_MS);
+        return rs_tls_stream_fill(t);
 }
 
 static bool is_want(ssize_t n)
@@ -222,51 +238,63 @@ static ssize_t tls_read(void *impl, void *buf, size_t size)
         return n;
 }
 
-/* The parts' first bytes, as many as the engine takes at once, in one piece. */
-static ssize_t write_gathered(struct rs_tls_stream *t, const struct iovec *parts, size_t count)
+/* The parts' first bytes in one piece, which is encrypted as one record. */
+static ssize_t put_in_gathered(struct rs_tls_stream *t, const struct iovec *parts, size_t count)
 {
         struct rs_tls_bytes b = { 0 };
 
         if (rs_tls_block_borrow(t->engine.pool, &b) < 0)
                 return rs_tls_engine_write(&t->engine, parts->iov_base, parts->iov_len);
-        for (size_t i = 0; i < count && b.end < GATHER; i++) {
-                size_t n = parts[i].iov_len < GATHER - b.end ? parts[i].iov_len : GATHER - b.end;
+        for (size_t i = 0; i < count && b.end < RS_TLS_RECORD; i++) {
+                size_t n = parts[i].iov_len < RS_TLS_RECORD - b.end ? parts[i].iov_len : RS_TLS_RECORD - b.end;
                 memcpy(b.data + b.end, parts[i].iov_base, n);
                 b.end += n;
         }
-        ssize_t taken = rs_tls_engine_write(&t->engine, b.data, b.end);
+        ssize_t n = rs_tls_engine_write(&t->engine, b.data, b.end);
         rs_tls_block_return(t->engine.pool, &b);
-        return taken;
+        return n;
 }
 
-static ssize_t write_some(struct rs_tls_stream *t, const struct iovec *parts, size_t count)
+static ssize_t put_in(struct rs_tls_stream *t, const struct iovec *parts, size_t count)
 {
+        if (t->unsent)
+                return resha_fail(t->unsent, "the stream under TLS has failed: %s", resha_strerror(t->unsent));
         if (count == 1 || parts->iov_len >= RS_TLS_RECORD)
                 return rs_tls_engine_write(&t->engine, parts->iov_base, parts->iov_len);
-        return write_gathered(t, parts, count);
+        return put_in_gathered(t, parts, count);
 }
 
-/* What has been taken is on its way: what keeps it from going out now is told by the next call, unless it is lost. */
+/* Encrypts as much as there is room for; tls_flush() sends it. */
 static ssize_t tls_write_vec(void *impl, const struct iovec *parts, size_t count)
 {
         struct rs_tls_stream *t = impl;
         ssize_t n;
-        int rc = 0;
 
         enter(t);
-        while (rc == 0 && is_want(n = write_some(t, parts, count)))
-                rc = supply(t, n);
-        if (rc == 0 && n > 0) {
-                rc = flush(t, false);
-                rc = passes(rc) ? 0 : rc;
+        while (is_want(n = put_in(t, parts, count))) {
+                int rc = supply(t, n);
+                if (rc < 0) {
+                        n = rc;
+                        break;
+                }
         }
         leave(t);
-        return rc < 0 ? rc : n;
+        return n;
 }
 
 static ssize_t tls_write(void *impl, const void *data, size_t size)
 {
         return tls_write_vec(impl, &(struct iovec){ (void *)(uintptr_t)data, size }, 1);
+}
+
+static int tls_flush(void *impl)
+{
+        struct rs_tls_stream *t = impl;
+
+        enter(t);
+        int rc = flush(t, false);
+        leave(t);
+        return rc;
 }
 
 /* ---- the end ---- */
@@ -378,6 +406,7 @@ const resha_stream_ops rs_tls_stream_ops = {
         .write_vec = tls_write_vec,
         .option = tls_option,
         .finish = tls_finish,
+        .flush = tls_flush,
 };
 
 /* ---- making and releasing it ---- */

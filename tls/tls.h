@@ -164,6 +164,7 @@ struct rs_tls_stream {
         resha_stream *under;
         bool owned; /* `under` is closed with it */
         bool closing, aborted;
+        bool kept_below;  /* `under` has taken bytes, and may not have sent them */
         int unsent;       /* why nothing can be written below any more */
         unsigned inside;  /* tasks in a call */
         resha_event left; /* one of them has left */

@@ -62,7 +62,10 @@ typedef struct resha_stream_ops {
         /* ends the writing side for resha_stream_finish(), which then reads to the peer's end: where that takes a
          * message that may have to wait; [task] cancellation point; NULL: shutdown */
         int (*finish)(void *impl);
-        uint64_t _reserved[3];
+        /* sends what writes have taken and not sent yet; called behind the last write of each call; [task]
+         * cancellation point; NULL: there is no such thing */
+        int (*flush)(void *impl);
+        uint64_t _reserved[2];
 } resha_stream_ops;
 
 /* A stream on ops (static) and impl, which it owns from now on. 0; -ENOMEM, -EINVAL for reserved words, -EPERM: impl is

@@ -20,8 +20,9 @@
  *              resha_stream_finish() says close_notify, and reads until the peer does. resha_stream_close() says it if
  *              that goes out within `shutdown`, and does not wait for the peer's. resha_stream_abort() says nothing.
  *   Memory     An idle stream holds no buffers.
- *   Taken      What a write has taken is encrypted, and goes out before what later writes take. Where a cancel comes
- *              between the two, the rest of it goes out with the next call that reads, writes, finishes or closes.
+ *   Taken      What a write has taken is encrypted, and cannot be taken back. A write that is cancelled while that is
+ *              sent tells how much was taken: all of it, even. The rest goes out with the next call that writes,
+ *              flushes (resha_flush() does nothing else), reads, finishes or closes.
  *
  * Codes of reads and writes, beside those of the stream below: RESHA_TLS_ETRUNCATED, RESHA_TLS_EPROTOCOL. Once one has
  * failed so, all later ones say the same. */

@@ -120,7 +120,11 @@ static int send_file(struct rs_loop *l, resha_stream *s, struct source *f)
         int rc = rs_stream_send_kept(s);
         if (rc < 0)
                 return rc;
-        return f->left ? send_pieces(s, f) : rs_complete(l, 0);
+        if (!f->left)
+                return rs_complete(l, 0);
+        rc = send_pieces(s, f);
+        int taken = s->write_failed ? 0 : rs_stream_send_taken(s);
+        return rc < 0 ? rc : taken;
 }
 
 int resha_send_file(resha_stream *s, int fd, int64_t offset, uint64_t size, uint64_t *ret_sent)

@@ -70,6 +70,7 @@ int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
         s->impl = impl;
         s->loop = l;
         s->foreign = true;
+        s->keeps = ops->flush != NULL;
         l->open++;
         *ret_stream = s;
         return 0;

@@ -141,6 +141,9 @@ int rs_stream_not_written(resha_stream *s, ssize_t rc);
 /* Sends what is kept; the caller is the writer. */
 int rs_stream_send_kept(resha_stream *s);
 
+/* The same for what the kind has taken and not sent yet. */
+int rs_stream_send_taken(resha_stream *s);
+
 /* The file stream that s is; NULL: one of another kind. */
 struct rs_file_stream *rs_file_stream_of(resha_stream *s);
 

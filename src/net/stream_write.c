@@ -81,6 +81,18 @@ static size_t advance(resha_stream *s, struct rest *r, size_t n)
         return own;
 }
 
+int rs_stream_send_taken(resha_stream *s)
+{
+        int rc = s->ops->flush ? s->ops->flush(s->impl) : 0;
+
+        return rc < 0 ? rs_stream_not_written(s, rc) : 0;
+}
+
+static bool has_to_look(const resha_stream *s)
+{
+        return s->mark || rs_span_size(&s->out) || s->ops->flush;
+}
+
 /* All that is kept, and then r. */
 static int send_all(resha_stream *s, struct rest *r, size_t *done)
 {
@@ -139,8 +151,8 @@ static int write_parts(struct rs_loop *l, resha_stream *s, struct rest *r, size_
         if (size == 0)
                 return rs_complete(l, 0);
         int rc = send_all(s, r, done);
-        s->keeps = s->mark || rs_span_size(&s->out);
-        return rc;
+        s->keeps = has_to_look(s);
+        return rc < 0 ? rc : rs_stream_send_taken(s);
 }
 
 /* ---- calls ---- */
@@ -193,8 +205,8 @@ int resha_stream_buffer(resha_stream *s, size_t mark)
         if (rs_span_grow(&s->out, mark) < 0)
                 return resha_fail_at(-ENOMEM, NULL, "no memory to keep %zu bytes", mark);
         s->mark = mark;
-        s->keeps = mark || rs_span_size(&s->out);
-        if (!s->keeps) {
+        s->keeps = has_to_look(s);
+        if (!mark && !rs_span_size(&s->out)) {
                 resha_free(s->out.data);
                 s->out = (struct rs_span){ 0 };
         }
@@ -212,7 +224,7 @@ int rs_stream_send_kept(resha_stream *s)
         size_t done = 0;
         int rc = send_all(s, &none, &done);
 
-        s->keeps = s->mark || rs_span_size(&s->out);
+        s->keeps = has_to_look(s);
         return rc;
 }
 
@@ -225,10 +237,10 @@ int resha_flush(resha_stream *s)
                 return rc;
         if (s->write_failed && (!s->shut || rs_span_size(&s->out)))
                 rc = rs_stream_failed_before(s, s->write_failed);
-        else if (!rs_span_size(&s->out))
+        else if (!rs_span_size(&s->out) && !s->ops->flush)
                 rc = rs_complete(l, 0);
-        else
-                rc = rs_stream_send_kept(s);
+        else if ((rc = rs_stream_send_kept(s)) == 0)
+                rc = rs_stream_send_taken(s);
         rs_stream_leave(s, &s->writing);
         return rc;
 }

@@ -22,6 +22,8 @@
 enum { PARTS = 5 };
 
 resha_stream *(*bytes_wrap)(resha_stream *s);
+int (*bytes_wrap_both)(resha_stream *both[2]);
+int (*bytes_end)(resha_stream *s) = resha_stream_shutdown;
 struct bytes_seen bytes_seen;
 
 static unsigned roll(unsigned below)
@@ -143,7 +145,7 @@ static int end_call(void *arg)
         if (s->choice)
                 return resha_stream_finish(s->way->out);
         rc = resha_flush(s->way->out);
-        return rc < 0 ? rc : resha_stream_shutdown(s->way->out);
+        return rc < 0 ? rc : bytes_end(s->way->out);
 }
 
 static int write_all_of_it(struct way *w)
@@ -253,6 +255,11 @@ static int read_some(struct way *w)
         return 0;
 }
 
+static int end_call_of_reader(void *arg)
+{
+        return bytes_end(arg);
+}
+
 /* Some of those who finish wait for our end, too. */
 static int read_all_of_it(struct way *w)
 {
@@ -261,7 +268,7 @@ static int read_all_of_it(struct way *w)
         while (!w->ended && goes_on(rc))
                 rc = read_some(w);
         if (w->ended && w->all->ways == 1)
-                (void)resha_stream_shutdown(w->in);
+                (void)!resha_shielded(RESHA_S(60), end_call_of_reader, w->in);
         return w->ended ? 0 : rc;
 }
 
@@ -347,9 +354,12 @@ int bytes_converse(struct bytes *b, size_t most)
 {
         resha_stream *one RESHA_CLEANUP(resha_stream_closep) = NULL, *two RESHA_CLEANUP(resha_stream_closep) = NULL;
         resha_stream *both[2] = { NULL, NULL };
-        enum kind kind = (enum kind)roll(bytes_wrap ? PIPE : KINDS); /* who is around a pipe does not know its ends */
+        bool wrapped = bytes_wrap || bytes_wrap_both;
+        enum kind kind = (enum kind)roll(wrapped ? PIPE : KINDS); /* who is around a pipe does not know its ends */
         int rc = two_ends(kind, both);
 
+        if (bytes_wrap_both && rc >= 0)
+                rc = bytes_wrap_both(both);
         one = bytes_wrap ? bytes_wrap(both[0]) : both[0];
         two = bytes_wrap ? bytes_wrap(both[1]) : both[1];
         if (rc < 0)

@@ -49,6 +49,12 @@ extern struct bytes_seen bytes_seen;
 /* What is put around both ends before they are used; takes s over, also NULL. NULL: nothing. */
 extern resha_stream *(*bytes_wrap)(resha_stream *s);
 
+/* The same for both ends at once, where they have to agree on it; takes them over, also if it fails. NULL: nothing. */
+extern int (*bytes_wrap_both)(resha_stream *both[2]);
+
+/* How a writer ends its direction and goes on reading [resha_stream_shutdown()]. */
+extern int (*bytes_end)(resha_stream *s);
+
 /* A conversation of less than `most` bytes each way; b->piece_max is read. */
 int bytes_converse(struct bytes *b, size_t most);
 

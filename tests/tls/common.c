@@ -11,8 +11,9 @@ static void make_certificates(void)
 {
         if (trust_file)
                 return;
-        struct cert *root = cert_new(NULL, &(struct cert_opts){ .name = "Root", .ca = true });
-        struct cert *leaf = cert_new(root, &(struct cert_opts){ .name = "a.example", .alt = "DNS:a.example" });
+        struct cert *root = cert_new(NULL, &(struct cert_opts){ .name = "Root", .ca = true, .key = CERT_ED25519 });
+        struct cert *leaf =
+                cert_new(root, &(struct cert_opts){ .name = "a.example", .alt = "DNS:a.example", .key = CERT_ED25519 });
 
         trust_file = temp_file("root.pem", cert_pem(root));
         chain_file = temp_file("chain.pem", cert_chain_pem(leaf));
@@ -45,28 +46,43 @@ resha_tls *tls_client(const resha_tls_opts *opts)
         return t;
 }
 
+/* Who does not get through tells the other one, who would wait for long otherwise. */
+static int started(struct tls_pair *p, int side, int rc)
+{
+        if (rc < 0)
+                resha_stream_abort(p->plain[side]);
+        return p->rc[side] = rc;
+}
+
 static int start_client(void *arg)
 {
         struct tls_pair *p = arg;
+        const resha_tls_start_opts opts = { .host = "a.example" };
 
-        return resha_tls_start(p->plain[0], p->client, &(resha_tls_start_opts){ .host = "a.example" }, &p->secure[0]);
+        return started(p, 0, resha_tls_start(p->plain[0], p->client, &opts, &p->secure[0]));
 }
 
 static int start_server(void *arg)
 {
         struct tls_pair *p = arg;
 
-        return resha_tls_start(p->plain[1], p->server, NULL, &p->secure[1]);
+        return started(p, 1, resha_tls_start(p->plain[1], p->server, NULL, &p->secure[1]));
 }
 
+/* The result is that of who failed first: the other one knows only that it has. */
 int tls_pair_start(struct tls_pair *p)
 {
         RESHA_GROUP(g);
 
-        resha_group_begin(&g, NULL);
+        p->rc[0] = p->rc[1] = 0;
+        resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
         resha_spawn(&g, start_client, p);
         resha_spawn(&g, start_server, p);
-        return resha_group_end(&g, 0);
+        int rc = resha_group_end(&g, 0);
+        for (int i = 0; i < 2; i++)
+                if (p->rc[i] == -ECANCELED)
+                        rc = p->rc[i];
+        return rc;
 }
 
 int tls_pair_open(struct tls_pair *p)

@@ -21,6 +21,7 @@ resha_tls *tls_client(const resha_tls_opts *opts);
 struct tls_pair {
         resha_tls *client, *server;
         resha_stream *plain[2], *secure[2];
+        int rc[2]; /* of each one's start */
 };
 int tls_pair_start(struct tls_pair *p);
 
