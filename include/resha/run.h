@@ -31,9 +31,10 @@ enum resha_report_kind {
          * each shortage, at most once a second. Or all threads for look-ups hang, and a look-up was given up before it
          * began */
         RESHA_REPORT_SHORTAGE,
-        RESHA_REPORT_SLOW,      /* a task ran for longer than slow_step from one wait to the next */
-        RESHA_REPORT_LEFT_OPEN, /* streams, listeners or datagram sockets were not closed at its end */
-        RESHA_REPORT_INSECURE,  /* a check that keeps others out has been switched off */
+        RESHA_REPORT_SLOW, /* a task ran for longer than slow_step from one wait to the next */
+        /* streams, listeners, datagram sockets or subscriptions to signals were not closed at its end */
+        RESHA_REPORT_LEFT_OPEN,
+        RESHA_REPORT_INSECURE, /* a check that keeps others out has been switched off */
 };
 
 /* What many tasks take part in is reported once for each of them: part 1 to `parts`, one right after the other.
@@ -58,29 +59,34 @@ typedef void resha_report_fn(const resha_report *report, void *arg);
 
 typedef struct resha_run_opts {
         const char *backend; /* "uring", "epoll", "sim:SEED" [NULL: $RESHA_BACKEND, else the best that works] */
-        /* how long tasks and jobs may take to end once Ctrl-C or a deadlock has cancelled the main task [10 s] */
+        /* how long tasks and jobs may take to end once Ctrl-C, SIGTERM or a deadlock has cancelled the main task [10
+         * s] */
         resha_duration grace;
         size_t stack_size; /* bytes of address space for each task's stack, guard included [256 KiB] */
         /* leave SIGINT alone [false: first Ctrl-C cancels the main task, second ends the process] */
         bool keep_sigint;
-        bool strict;             /* misuse aborts with its reason [false; also $RESHA_STRICT=1] */
-        bool overflow_report;    /* catch SIGSEGV to name the task whose stack overflowed, then hand on [false] */
+        bool strict;          /* misuse aborts with its reason [false; also $RESHA_STRICT=1] */
+        bool overflow_report; /* catch SIGSEGV to name the task whose stack overflowed, then hand on [false] */
+        /* SIGTERM cancels the main task, too, unless tasks of the run ask for it (signal.h); further ones do nothing
+         * more [false] */
+        bool terminate;
         unsigned threads;        /* most of the loop's default pool, to 256 [number of processors + 4, at most 32] */
         resha_report_fn *report; /* [NULL: reports are dropped, but counted] */
         void *report_arg;
         struct resha_error *ret_error; /* the error record of fn, code 0 if it succeeded [NULL]; written always */
-        /* whether Ctrl-C has cancelled the main task, whatever became of it [NULL]; written always */
+        /* whether Ctrl-C or SIGTERM has cancelled the main task, whatever became of it [NULL]; written always */
         bool *ret_interrupted;
         /* a task that runs for longer than this from one wait to the next is reported, with its stack, once it waits:
          * nobody else could run meanwhile. Costs a look at the clock at each switch; not in the simulated world
          * [0: 100 ms if strict, else none; RESHA_FOREVER: none] */
         resha_duration slow_step;
-        uint64_t _reserved[6];
+        int *ret_signal; /* the first of those: SIGINT or SIGTERM, 0 for none [NULL]; written always */
+        uint64_t _reserved[5];
 } resha_run_opts;
 
 /* Runs fn(arg) as the main task of a new loop on this thread, until it and all it started have ended. Prints nothing.
- * Result: fn's; -ECANCELED after Ctrl-C that fn passed on; -EBUSY inside a running loop; -EINVAL for options; -ENOMEM;
- * -EDEADLK if all tasks wait and nothing can wake them. [any-thread]
+ * Result: fn's; -ECANCELED after Ctrl-C or SIGTERM that fn passed on; -EBUSY inside a running loop; -EINVAL for
+ * options; -ENOMEM; -EDEADLK if all tasks wait and nothing can wake them. [any-thread]
  *
  * A process that is forked inside a run, and does not exec, is outside of it: calls of tasks give -EPERM there, and it
  * may have a run of its own. It must end by _exit() or exec(); where it returns from a task it aborts.
@@ -96,7 +102,8 @@ RESHA_API int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts);
 
 /* The same for main(): prints a failure as one line on stderr, and reports but those of a fallback: programs run as
  * well on the other backend. (RESHA_BACKEND=uring fails with the reason.) Result, an exit status: 0 good, 1 failed,
- * 130 interrupted by Ctrl-C. [any-thread] */
+ * 130 interrupted by Ctrl-C, 143 by SIGTERM, which does the same (`terminate`), so that services and containers end in
+ * order; where fn gives 0 or more all the same, 0. [any-thread] */
 RESHA_API int resha_main(resha_fn *fn, void *arg);
 
 /* Reports each task of the running loop that has not ended to the sink, with what it waits for, and its stack: what a

@@ -161,6 +161,13 @@ RESHA_API int resha_test_name(const char *host, const resha_addr *addrs, size_t 
  * world; -ENOMEM. [loop] */
 RESHA_API int resha_test_silent(const resha_addr *addr);
 
+/* A signal comes, for this loop, as if the process had sent it to itself by kill(2): tasks that wait for it go on
+ * (resha/signal.h); where none has asked for it, SIGINT does what Ctrl-C does, and SIGTERM too if the run has
+ * `terminate`. The loop looks at it when the task waits next. A main task that is ended so gives -ECANCELED, which a
+ * test of it says in may_fail. 0; -ESRCH if nobody asks for it: it would do what it does by default; -EINVAL; -EPERM
+ * where there is no simulated world. [loop] */
+RESHA_API int resha_test_signal(int sig);
+
 /* ---- programs ---- */
 
 /* A process of the simulated world, as its program sees it. */

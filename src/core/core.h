@@ -96,6 +96,7 @@ enum rs_cause {
         RS_CAUSE_GRACE,
         RS_CAUSE_RACE,
         RS_CAUSE_INTERRUPT,
+        RS_CAUSE_TERMINATE,
         RS_CAUSE_DEADLOCK,
         RS_CAUSE_BACKEND,
 };
@@ -122,8 +123,7 @@ struct rs_scope {
         bool shield;
         bool expired;       /* the deadline passed while it was open */
         bool ended_expired; /* its end gave -ETIME on its own account */
-        bool is_group;
-        bool nosuspend;
+        bool is_group, nosuspend;
         bool used, twice, dirty; /* begun; and again, while it was open; begin found it neither zero nor open */
         uint8_t cause;           /* rs_cause */
         struct rs_reason reason;

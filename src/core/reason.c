@@ -34,6 +34,7 @@ static const char *const texts[] = {
         [RS_CAUSE_GRACE] = " because the grace of a drain passed",
         [RS_CAUSE_RACE] = " because another one won the race",
         [RS_CAUSE_INTERRUPT] = " by Ctrl-C",
+        [RS_CAUSE_TERMINATE] = " by SIGTERM",
         [RS_CAUSE_DEADLOCK] = " because all tasks wait and nothing can wake them",
         [RS_CAUSE_BACKEND] = " because the backend failed",
 };

@@ -122,10 +122,14 @@ static void job_run(struct rs_work *work)
 {
         struct job *j = RS_CONTAINER(work, struct job, work);
         struct rs_inbox *inbox = j->pool->inbox;
+        unsigned forks = rs_forks;
 
         rs_thread_records_set(&j->records);
         rs_local_job(true, j->locals);
         j->result = j->fn(j->arg);
+        if (rs_forks != forks)
+                rs_task_abort(j->wait.task, "a forked child returns from a thread job into its parent's pool: end it "
+                                            "with _exit() or exec()");
         rs_local_job(false, NULL);
         rs_thread_records_set(NULL);
         rs_inbox_post(inbox, &j->post); /* from here on j may be gone */

@@ -99,3 +99,12 @@ void rs_overflow_remove(struct rs_overflow *o)
         resha_free(o->stack);
         o->stack = NULL;
 }
+
+/* Another thread may have held the lock. The signal stack is the parent's copy of the thread, and stays. */
+void rs_overflow_forked(void)
+{
+        lock = (struct rs_lock)RS_LOCK_INIT;
+        if (installed)
+                rs_sys_signal_put(SIGSEGV, &former);
+        installed = 0;
+}

@@ -15,4 +15,7 @@ struct rs_overflow {
 int rs_overflow_install(struct rs_overflow *o);
 void rs_overflow_remove(struct rs_overflow *o);
 
+/* In a forked child: SIGSEGV is handled as before the parent's runs. */
+void rs_overflow_forked(void);
+
 #endif

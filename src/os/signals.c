@@ -1,67 +1,58 @@
 /* SPDX-License-Identifier: MIT */
 /* Signals: one dispatcher for the process, because handlers belong to the process and not to a loop.
  *
- * The handler only marks: it sets the signal's bit in each loop that wants it, and wakes that loop, which calls
- * dispatch() on its own thread. So a signal is a flag, not a count: what comes twice before it is taken is one, as
- * the kernel has it for standard signals. A bit that nobody waits for stays until somebody does, or the run ends.
+ * The handler marks the signal at each subscriber that wants it, with atomics only, and wakes its loop, which calls
+ * dispatch() on its own thread: that hands signals to the tasks that wait. What nobody waits for stays marked.
+ *
+ * In the simulated world signals are raised by the program: its subscribers are in the same list, but have no handler,
+ * and the handler passes over them.
  *
  * Invariants
- *  1. A loop's subscriber lives from its first wish to the end of its run. The handler walks the list without a lock,
- *     on any thread: who takes a subscriber out waits until no handler is running before it frees it.
- *  2. A signal has our handler exactly while some loop wants it; `before` is what it had.
+ *  1. The handler walks the list without a lock, on any thread: who takes a subscriber out waits until no handler is
+ *     running before it frees it.
+ *  2. A signal has our handler exactly while some subscriber wants it, unless the program has set one itself meanwhile,
+ *     which stays; `before` is what it had.
  *  3. A child process that was forked without exec starts without subscribers and with the former dispositions. One
- *     that came into being in another way has the handler still: there it does as the default does. */
+ *     that came into being in another way has the handler still: there it does as the default does.
+ *  4. Of the subscribers of one loop that want a signal, one at most says that its thread blocked it. */
 
 #include "os/signals.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 
 #include <resha/alloc.h>
-#include <resha/signal.h>
 
-#include "core/core.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 
-enum { SIGNALS = 64 };
-
-struct subscriber {
-        _Atomic(struct subscriber *) next;
-        struct rs_loop *loop;
-        struct rs_inbox *inbox;
-        atomic_uint_fast64_t wanted;  /* bit sig - 1 */
-        atomic_uint_fast64_t pending; /* came, and is not taken yet */
-        void (*interrupt)(struct rs_loop *l);
-        struct rs_list waiters; /* of struct waiter, in order of their coming */
-};
-
-struct waiter {
-        struct rs_wait wait;
-        struct subscriber *subscriber;
-        uint64_t mask;
-};
-
 static struct {
         struct rs_lock lock; /* all but what the handler uses */
-        unsigned users[SIGNALS + 1];
-        struct sigaction before[SIGNALS + 1];
+        unsigned users[RS_SIGNALS + 1];
+        struct sigaction before[RS_SIGNALS + 1];
         unsigned ctrl_c_users;
-        _Atomic(struct subscriber *) first;
+        _Atomic(struct rs_subscriber *) first;
         atomic_int owner; /* the process */
         atomic_uint handling;
         atomic_bool ctrl_c; /* the second SIGINT ends the process */
         atomic_bool interrupted;
 } dispatcher = { .lock = RS_LOCK_INIT };
 
-static uint64_t bit_of(int sig)
+static bool wants(const struct rs_subscriber *s, int sig)
 {
-        return UINT64_C(1) << (sig - 1);
+        return (atomic_load(&s->wanted) & rs_signal_bit(sig)) != 0;
 }
 
-static int lowest(uint64_t bits)
+/* Async-signal-safe. */
+static void mark(struct rs_subscriber *s, const resha_signal_info *info)
 {
-        return __builtin_ctzll(bits) + 1;
+        bool wake = true;
+
+        if (s->queue)
+                wake = rs_signal_queue_put(s->queue, info);
+        else
+                atomic_fetch_or(&s->pending, rs_signal_bit(info->signal));
+        if (wake)
+                rs_inbox_wake(s->inbox);
 }
 
 /* ---- the handler ---- */
@@ -72,265 +63,334 @@ static void die(int sig)
         rs_sys_raise(sig); /* takes effect when the handler returns */
 }
 
-static void mark(int sig)
+/* Which of its fields are valid goes by si_code. */
+static resha_signal_info describe(int sig, const siginfo_t *info)
 {
-        struct subscriber *s = atomic_load(&dispatcher.first);
+        resha_signal_info r = { .signal = sig, .code = info->si_code };
+        bool child = sig == SIGCHLD && info->si_code > 0;
 
-        for (; s; s = atomic_load(&s->next)) {
-                if (!(atomic_load(&s->wanted) & bit_of(sig)))
-                        continue;
-                atomic_fetch_or(&s->pending, bit_of(sig));
-                rs_inbox_wake(s->inbox);
+        if (child)
+                r.status = info->si_status;
+        if (child || info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL ||
+            info->si_code == SI_MESGQ) {
+                r.pid = info->si_pid;
+                r.uid = info->si_uid;
         }
+        if (info->si_code == SI_QUEUE || info->si_code == SI_MESGQ || info->si_code == SI_TIMER)
+                r.value = (intptr_t)info->si_value.sival_ptr;
+        return r;
 }
 
-static void handler(int sig)
+static void mark_all(const resha_signal_info *info)
+{
+        struct rs_subscriber *s = atomic_load(&dispatcher.first);
+
+        for (; s; s = atomic_load(&s->next))
+                if (wants(s, info->signal) && !s->loop->simulated)
+                        mark(s, info);
+}
+
+static void handler(int sig, siginfo_t *siginfo, void *context)
 {
         int saved = errno;
 
+        (void)context;
         atomic_fetch_add(&dispatcher.handling, 1);
-        if (rs_sys_pid() != atomic_load(&dispatcher.owner))
+        if (rs_sys_pid() != atomic_load(&dispatcher.owner)) {
                 die(sig);
-        else if (sig == SIGINT && atomic_load(&dispatcher.ctrl_c) && atomic_exchange(&dispatcher.interrupted, true))
+        } else if (sig == SIGINT && atomic_load(&dispatcher.ctrl_c) && atomic_exchange(&dispatcher.interrupted, true)) {
                 die(sig);
-        else
-                mark(sig);
+        } else {
+                resha_signal_info info = describe(sig, siginfo);
+                mark_all(&info);
+        }
         atomic_fetch_sub(&dispatcher.handling, 1);
         errno = saved;
 }
 
 /* ---- on the loop ---- */
 
-static struct subscriber *find(const struct rs_loop *l)
+/* The next subscriber of the loop behind `s`; NULL: behind none. With the lock. */
+static struct rs_subscriber *next_of(const struct rs_loop *l, struct rs_subscriber *s)
 {
-        struct subscriber *s = atomic_load(&dispatcher.first);
-
+        s = atomic_load(s ? &s->next : &dispatcher.first);
         while (s && s->loop != l)
                 s = atomic_load(&s->next);
         return s;
 }
 
-/* Wakes everybody who waits for one of the signals that came; one that nobody waits for is kept. */
-static void dispatch(struct rs_loop *l)
+static struct rs_signal_waiter *waiter_of(struct rs_node *n)
 {
-        rs_lock(&dispatcher.lock);
-        struct subscriber *s = find(l);
-        rs_unlock(&dispatcher.lock);
-        uint64_t came = s ? atomic_exchange(&s->pending, 0) : 0, taken = 0;
+        return RS_CONTAINER(n, struct rs_signal_waiter, wait.node);
+}
 
-        if (!came)
-                return;
-        if (s->interrupt && (came & bit_of(SIGINT))) {
-                s->interrupt(l);
-                came &= ~bit_of(SIGINT);
+static void hand_over(struct rs_subscriber *s)
+{
+        resha_signal_info info;
+
+        while (s->waiters.first && rs_signal_queue_take(s->queue, &info)) {
+                struct rs_signal_waiter *w = waiter_of(rs_list_pop(&s->waiters));
+                w->info = info;
+                rs_wake(&w->wait, 1);
         }
-        for (struct rs_node *n = s->waiters.first, *next; n; n = next) {
-                struct waiter *w = RS_CONTAINER(n, struct waiter, wait.node);
+}
+
+/* Wakes everybody who waits for one of the signals that came; one that nobody waits for is kept. */
+static void wake_flags(struct rs_subscriber *s)
+{
+        uint64_t came = atomic_exchange(&s->pending, 0), taken = 0;
+
+        for (struct rs_node *n = came ? s->waiters.first : NULL, *next; n; n = next) {
+                struct rs_signal_waiter *w = waiter_of(n);
                 next = n->next;
                 if (!(w->mask & came))
                         continue;
-                int sig = lowest(w->mask & came);
-                taken |= bit_of(sig);
+                int sig = rs_signal_lowest(w->mask & came);
+                taken |= rs_signal_bit(sig);
                 rs_list_remove(&s->waiters, n);
                 rs_wake(&w->wait, sig);
         }
         atomic_fetch_or(&s->pending, came & ~taken);
 }
 
-/* The loop's subscriber, made when there is none. With the lock. */
-static struct subscriber *subscribe(struct rs_loop *l)
+/* What the run does, it does not where tasks of its loop have asked for the signal; and without the lock. */
+static void dispatch(struct rs_loop *l)
 {
-        struct subscriber *s = find(l);
+        void (*interrupt)(struct rs_loop * l, int sig) = NULL;
+        uint64_t came = 0, asked = 0;
 
-        if (s)
-                return s;
-        s = resha_calloc(1, sizeof *s);
-        if (!s)
-                return NULL;
+        rs_lock(&dispatcher.lock);
+        for (struct rs_subscriber *s = next_of(l, NULL); s; s = next_of(l, s)) {
+                if (s->interrupt) {
+                        interrupt = s->interrupt;
+                        came = atomic_exchange(&s->pending, 0);
+                        continue;
+                }
+                asked |= atomic_load(&s->wanted);
+                if (s->queue)
+                        hand_over(s);
+                else
+                        wake_flags(s);
+        }
+        rs_unlock(&dispatcher.lock);
+        for (came &= ~asked; came; came &= came - 1)
+                interrupt(l, rs_signal_lowest(came));
+}
+
+/* ---- subscribers; with the lock ---- */
+
+static void link_subscriber(struct rs_loop *l, struct rs_subscriber *s)
+{
+        if (s->loop)
+                return;
         s->loop = l;
         s->inbox = rs_inbox_ref(l->inbox);
         l->on_wake = dispatch;
         atomic_store(&dispatcher.owner, rs_sys_pid());
         atomic_store(&s->next, atomic_load(&dispatcher.first));
         atomic_store(&dispatcher.first, s);
-        return s;
 }
 
-/* From now on s gets `sig`. With the lock. */
-static int want(struct subscriber *s, int sig)
+/* From now on s gets `sig`: before the handler is there, so that it loses nothing. */
+static int want(struct rs_subscriber *s, int sig)
 {
-        if (atomic_load(&s->wanted) & bit_of(sig))
+        uint64_t bit = rs_signal_bit(sig);
+        int rc = 0;
+
+        if (wants(s, sig))
                 return 0;
-        atomic_fetch_or(&s->wanted, bit_of(sig)); /* before the handler is there, so that it loses nothing */
-        int rc = dispatcher.users[sig] ? 0 : rs_sys_signal_catch(sig, handler, &dispatcher.before[sig]);
-        if (rc < 0)
-                atomic_fetch_and(&s->wanted, ~bit_of(sig));
-        else
-                dispatcher.users[sig]++;
-        return rc;
+        atomic_fetch_or(&s->wanted, bit);
+        if (s->loop->simulated)
+                return 0;
+        if (!dispatcher.users[sig])
+                rc = rs_sys_signal_watch(sig, handler, &dispatcher.before[sig]);
+        if (rc < 0) {
+                atomic_fetch_and(&s->wanted, ~bit);
+                return rc;
+        }
+        dispatcher.users[sig]++;
+        if (rs_sys_signal_block(sig, false))
+                s->unblocked |= bit;
+        return 0;
 }
 
-/* As it was before, once nobody wants it. With the lock. */
-static void unwant(int sig)
+/* The thread blocks it as before, unless another one of the loop goes on with it. */
+static void block_again(struct rs_subscriber *s, int sig)
 {
-        if (--dispatcher.users[sig] == 0)
+        uint64_t bit = rs_signal_bit(sig);
+        struct rs_subscriber *other = next_of(s->loop, NULL);
+
+        while (other && (other == s || !wants(other, sig)))
+                other = next_of(s->loop, other);
+        if (other)
+                other->unblocked |= s->unblocked & bit;
+        else if (s->unblocked & bit)
+                (void)rs_sys_signal_block(sig, true);
+        s->unblocked &= ~bit;
+}
+
+static void put_back(int sig)
+{
+        if (rs_sys_signal_is(sig, handler))
                 rs_sys_signal_put(sig, &dispatcher.before[sig]);
 }
 
-static int install_ctrl_c(struct rs_loop *l, void (*fn)(struct rs_loop *l))
+/* As it was before, once nobody wants it. */
+static void unwant(struct rs_subscriber *s, int sig)
 {
-        struct sigaction now;
-        int rc = dispatcher.users[SIGINT] ? 0 : rs_sys_signal_get(SIGINT, &now);
-
-        if (rc < 0)
-                return rc;
-        if (!dispatcher.users[SIGINT] && now.sa_handler != SIG_DFL)
-                return 0;
-        struct subscriber *s = subscribe(l);
-        if (!s)
-                return -ENOMEM;
-        s->interrupt = fn;
-        if (dispatcher.ctrl_c_users++ == 0) {
-                atomic_store(&dispatcher.interrupted, false);
-                atomic_store(&dispatcher.ctrl_c, true);
-        }
-        return want(s, SIGINT);
+        atomic_fetch_and(&s->wanted, ~rs_signal_bit(sig));
+        if (s->loop->simulated)
+                return;
+        block_again(s, sig);
+        if (--dispatcher.users[sig] == 0)
+                put_back(sig);
 }
 
-int rs_signals_sigint_install(struct rs_loop *l, void (*fn)(struct rs_loop *l))
+static void unlink_subscriber(struct rs_subscriber *s)
+{
+        _Atomic(struct rs_subscriber *) *link = &dispatcher.first;
+
+        for (uint64_t left = atomic_load(&s->wanted); left; left &= left - 1)
+                unwant(s, rs_signal_lowest(left));
+        while (atomic_load(link) != s)
+                link = &atomic_load(link)->next;
+        atomic_store(link, atomic_load(&s->next));
+        while (atomic_load(&dispatcher.handling))
+                rs_sys_yield();
+        rs_inbox_unref(s->inbox);
+        s->loop = NULL;
+}
+
+/* Whether the run itself has SIGINT. */
+static bool has_ctrl_c(const struct rs_loop *l)
+{
+        struct rs_subscriber *s = next_of(l, NULL);
+
+        while (s && !(s->interrupt && wants(s, SIGINT)))
+                s = next_of(l, s);
+        return s != NULL;
+}
+
+int rs_signals_join(struct rs_loop *l, struct rs_subscriber *s, uint64_t mask)
 {
         rs_lock(&dispatcher.lock);
-        int rc = install_ctrl_c(l, fn);
+        int rc = (mask & rs_signal_bit(SIGINT)) && has_ctrl_c(l) ? -EBUSY : 0;
+        if (rc == 0)
+                link_subscriber(l, s);
+        for (uint64_t left = mask; left && rc == 0; left &= left - 1)
+                rc = want(s, rs_signal_lowest(left));
         rs_unlock(&dispatcher.lock);
         return rc;
 }
 
-static void unlink_subscriber(struct subscriber *s)
-{
-        _Atomic(struct subscriber *) *link = &dispatcher.first;
-
-        while (atomic_load(link) != s)
-                link = &atomic_load(link)->next;
-        atomic_store(link, atomic_load(&s->next));
-}
-
-void rs_signals_end(struct rs_loop *l)
+void rs_signals_leave(struct rs_subscriber *s)
 {
         rs_lock(&dispatcher.lock);
-        struct subscriber *s = find(l);
-        if (s) {
-                for (uint64_t left = atomic_load(&s->wanted); left; left &= left - 1)
-                        unwant(lowest(left));
-                if (s->interrupt && --dispatcher.ctrl_c_users == 0)
+        if (s->loop)
+                unlink_subscriber(s);
+        rs_unlock(&dispatcher.lock);
+}
+
+struct rs_subscriber *rs_signals_flags(struct rs_loop *l)
+{
+        rs_lock(&dispatcher.lock);
+        struct rs_subscriber *s = next_of(l, NULL);
+        while (s && (s->queue || s->interrupt))
+                s = next_of(l, s);
+        rs_unlock(&dispatcher.lock);
+        return s;
+}
+
+/* ---- the run ---- */
+
+/* 1: the run may have it; 0: it is ignored, or the program has a handler of its own. With the lock. */
+static int is_default(const struct rs_loop *l, int sig)
+{
+        struct sigaction now;
+
+        if (l->simulated || dispatcher.users[sig])
+                return 1;
+        int rc = rs_sys_signal_get(sig, &now);
+        return rc < 0 ? rc : now.sa_handler == SIG_DFL;
+}
+
+static int interrupt_by(struct rs_loop *l, struct rs_subscriber *s, int sig)
+{
+        int rc = is_default(l, sig);
+
+        if (rc <= 0)
+                return rc;
+        link_subscriber(l, s);
+        if (sig == SIGINT && !l->simulated && dispatcher.ctrl_c_users++ == 0) {
+                atomic_store(&dispatcher.interrupted, false);
+                atomic_store(&dispatcher.ctrl_c, true);
+        }
+        return want(s, sig);
+}
+
+int rs_signals_interrupts(struct rs_loop *l, struct rs_subscriber *s, void (*fn)(struct rs_loop *l, int sig), bool term)
+{
+        s->interrupt = fn;
+        rs_lock(&dispatcher.lock);
+        int rc = l->opts.keep_sigint ? 0 : interrupt_by(l, s, SIGINT);
+        if (rc == 0 && term)
+                rc = interrupt_by(l, s, SIGTERM);
+        rs_unlock(&dispatcher.lock);
+        return rc;
+}
+
+bool rs_signals_simulate(struct rs_loop *l, const resha_signal_info *info)
+{
+        bool taken = false;
+
+        rs_lock(&dispatcher.lock);
+        for (struct rs_subscriber *s = next_of(l, NULL); s; s = next_of(l, s))
+                if (wants(s, info->signal)) {
+                        mark(s, info);
+                        taken = true;
+                }
+        rs_unlock(&dispatcher.lock);
+        return taken;
+}
+
+/* A subscription is its owner's, who may close it later; it gets nothing more. */
+void rs_signals_end(struct rs_loop *l)
+{
+        struct rs_subscriber *s, *flags = NULL;
+        size_t open = 0;
+
+        rs_lock(&dispatcher.lock);
+        while ((s = next_of(l, NULL))) {
+                if (s->interrupt && wants(s, SIGINT) && !l->simulated && --dispatcher.ctrl_c_users == 0)
                         atomic_store(&dispatcher.ctrl_c, false);
                 unlink_subscriber(s);
-                while (atomic_load(&dispatcher.handling))
-                        rs_sys_yield();
+                open += s->queue != NULL;
+                if (!s->queue && !s->interrupt)
+                        flags = s;
         }
         rs_unlock(&dispatcher.lock);
-        if (!s)
-                return;
         l->on_wake = NULL;
-        rs_inbox_unref(s->inbox);
-        resha_free(s);
+        resha_free(flags);
+        if (open)
+                rs_report(l, RESHA_REPORT_LEFT_OPEN, 0, NULL, "%zu %s not closed before the run ended", open,
+                          open == 1 ? "subscription to signals was" : "subscriptions to signals were");
 }
 
 /* Another thread of the parent may have held the lock, or been in the handler; here there is none. The subscribers stay
  * behind as the parent's loops do. */
 void rs_signals_forked(void)
 {
+        for (struct rs_subscriber *s = next_of(rs_loop_current, NULL); s; s = next_of(rs_loop_current, s))
+                for (uint64_t left = s->unblocked; left; left &= left - 1)
+                        (void)rs_sys_signal_block(rs_signal_lowest(left), true);
         dispatcher.lock = (struct rs_lock)RS_LOCK_INIT;
         atomic_store(&dispatcher.first, NULL);
         atomic_store(&dispatcher.handling, 0);
         atomic_store(&dispatcher.ctrl_c, false);
         dispatcher.ctrl_c_users = 0;
-        for (int sig = 1; sig <= SIGNALS; sig++) {
+        for (int sig = 1; sig <= RS_SIGNALS; sig++) {
                 if (dispatcher.users[sig])
-                        rs_sys_signal_put(sig, &dispatcher.before[sig]);
+                        put_back(sig);
                 dispatcher.users[sig] = 0;
         }
-}
-
-/* ---- waiting ---- */
-
-static bool can_wait_for(int sig)
-{
-        switch (sig) {
-        case SIGKILL:
-        case SIGSTOP: /* cannot be caught */
-        case SIGSEGV:
-        case SIGBUS:
-        case SIGILL:
-        case SIGFPE: return false; /* what the thread itself did: going on would do it again */
-        default: return sig > 0 && sig <= SIGNALS;
-        }
-}
-
-static int mask_of(const int *signals, size_t n, uint64_t *ret_mask)
-{
-        if (n == 0)
-                return resha_fail_at(-EINVAL, NULL, "no signal to wait for");
-        for (size_t i = 0; i < n; i++) {
-                if (!can_wait_for(signals[i]))
-                        return resha_fail_at(-EINVAL, NULL, "signal %d cannot be waited for", signals[i]);
-                *ret_mask |= bit_of(signals[i]);
-        }
-        return 0;
-}
-
-/* *ret_subscriber wants all of the mask. */
-static int prepare(struct rs_loop *l, uint64_t mask, struct subscriber **ret_subscriber)
-{
-        int rc = 0;
-
-        rs_lock(&dispatcher.lock);
-        struct subscriber *s = subscribe(l);
-        if (!s)
-                rc = -ENOMEM;
-        else if (s->interrupt && (mask & bit_of(SIGINT)))
-                rc = -EBUSY;
-        for (uint64_t left = mask; left && rc == 0; left &= left - 1)
-                rc = want(s, lowest(left));
-        rs_unlock(&dispatcher.lock);
-        *ret_subscriber = s;
-        return rc;
-}
-
-static void signal_cancel(struct rs_wait *wait)
-{
-        struct waiter *w = RS_CONTAINER(wait, struct waiter, wait);
-
-        rs_list_remove(&w->subscriber->waiters, &wait->node);
-        rs_wake(wait, -ECANCELED);
-}
-
-int resha_signal_wait(const int *signals, size_t n, int *ret_signal)
-{
-        struct waiter w = { .wait = { .cancel = signal_cancel, .what = "signal" } };
-        struct rs_loop *l;
-        int rc = rs_enter(&l);
-
-        if (rc == 0)
-                rc = mask_of(signals, n, &w.mask);
-        if (rc < 0)
-                return rc;
-        rc = prepare(l, w.mask, &w.subscriber);
-        if (rc == -EBUSY)
-                return resha_fail_at(-EINVAL, NULL, "SIGINT cancels the main task of this run: run with keep_sigint");
-        if (rc < 0)
-                return resha_fail_at(rc, NULL, "cannot catch the signals to wait for: %s", resha_strerror(rc));
-        uint64_t came = atomic_load(&w.subscriber->pending) & w.mask;
-        if (came) {
-                atomic_fetch_and(&w.subscriber->pending, ~bit_of(lowest(came)));
-                *ret_signal = lowest(came);
-                return rs_complete(l, 0);
-        }
-        rs_list_push(&w.subscriber->waiters, &w.wait.node);
-        l->jobs++;
-        int result = (int)rs_wait(l, &w.wait);
-        l->jobs--;
-        if (result < 0)
-                return result;
-        *ret_signal = result;
-        return 0;
 }

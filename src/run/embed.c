@@ -130,6 +130,8 @@ int resha_embed_begin(resha_fn *fn, void *arg, const resha_run_opts *opts, resha
         if (opts && opts->overflow_report)
                 return rs_run_refuse(opts, -EINVAL,
                                      "overflow_report in an embedded run: handlers of signals are the host's");
+        if (opts && opts->terminate)
+                return rs_run_refuse(opts, -EINVAL, "terminate in an embedded run: handlers of signals are the host's");
         int rc = rs_run_open(opts, &run);
         if (rc < 0)
                 return rc;

@@ -64,18 +64,19 @@ static void print_failure(int rc, const resha_error *e)
 int resha_main(resha_fn *fn, void *arg)
 {
         resha_error error;
-        bool ctrl_c;
+        int signal;
         int rc = resha_run(fn, arg,
                            &(resha_run_opts){ .overflow_report = true,
+                                              .terminate = true,
                                               .report = print_report,
                                               .ret_error = &error,
-                                              .ret_interrupted = &ctrl_c });
+                                              .ret_signal = &signal });
 
         fflush(stdout);
         if (rc >= 0)
                 return 0;
-        if (rc == -ECANCELED && (error.code == 0 || error.code == -ECANCELED) && ctrl_c)
-                return 130;
+        if (rc == -ECANCELED && (error.code == 0 || error.code == -ECANCELED) && signal)
+                return 128 + signal;
         print_failure(rc, &error);
         return 1;
 }

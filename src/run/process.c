@@ -7,6 +7,7 @@
 
 #include "core/core.h"
 #include "net/resolve.h"
+#include "os/overflow.h"
 #include "os/signals.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
@@ -27,7 +28,9 @@ static void forked(void)
         if (sigpipe.runs)
                 rs_sys_signal_put(SIGPIPE, &sigpipe.before);
         sigpipe.runs = 0;
+        rs_thread_forked();
         rs_signals_forked();
+        rs_overflow_forked();
         rs_resolve_forked();
         rs_loop_forked();
 }

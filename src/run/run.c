@@ -3,6 +3,7 @@
  * every layer. */
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,16 @@
 #include "core/core.h"
 #include "inspect/timeline.h"
 #include "os/overflow.h"
-#include "os/signals.h"
 #include "run/run.h"
 #include "sys/sys.h"
+
+static void no_signal_yet(const resha_run_opts *opts)
+{
+        if (opts && opts->ret_interrupted)
+                *opts->ret_interrupted = false;
+        if (opts && opts->ret_signal)
+                *opts->ret_signal = 0;
+}
 
 int rs_run_refuse(const resha_run_opts *opts, int code, const char *format, ...)
 {
@@ -27,8 +35,7 @@ int rs_run_refuse(const resha_run_opts *opts, int code, const char *format, ...)
         va_end(args);
         if (opts && opts->ret_error)
                 *opts->ret_error = e;
-        if (opts && opts->ret_interrupted)
-                *opts->ret_interrupted = false;
+        no_signal_yet(opts);
         return resha_fail_at(code, NULL, "%s", e.text);
 }
 
@@ -68,11 +75,13 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
         return 0;
 }
 
-static void interrupted(struct rs_loop *l)
+static void interrupted(struct rs_loop *l, int sig)
 {
+        if (l->opts.ret_signal && !*l->opts.ret_signal)
+                *l->opts.ret_signal = sig;
         if (l->opts.ret_interrupted)
                 *l->opts.ret_interrupted = true;
-        rs_loop_cancel(l, RS_CAUSE_INTERRUPT, NULL);
+        rs_loop_cancel(l, sig == SIGTERM ? RS_CAUSE_TERMINATE : RS_CAUSE_INTERRUPT, NULL);
 }
 
 static struct rs_ring *ring_new(void)
@@ -87,8 +96,7 @@ int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run)
 
         if (opts && opts->ret_error)
                 *opts->ret_error = (resha_error){ 0 };
-        if (opts && opts->ret_interrupted)
-                *opts->ret_interrupted = false;
+        no_signal_yet(opts);
         int rc = options(opts, &o);
         if (rc < 0)
                 return rc;
@@ -99,7 +107,7 @@ int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run)
         if (rc < 0)
                 return rc;
         world.backend->threads = o.threads;
-        struct rs_run *r = resha_malloc(sizeof *r);
+        struct rs_run *r = resha_calloc(1, sizeof *r);
         rc = r ? rs_loop_init(&r->loop, &o, world.backend) : -ENOMEM;
         if (rc < 0) {
                 resha_free(r);
@@ -149,7 +157,7 @@ int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
         struct rs_loop *l = rs_loop_current = &r->loop;
         if (l->opts.overflow_report)
                 (void)rs_overflow_install(&overflow); /* without it the fault only says less */
-        rc = l->simulated || l->opts.keep_sigint ? 0 : rs_signals_sigint_install(l, interrupted);
+        rc = rs_signals_interrupts(l, &r->signals, interrupted, l->opts.terminate);
         if (rc == 0)
                 rc = rs_loop_begin(l, fn, arg);
         bool begun = rc == 0;

@@ -6,11 +6,13 @@
  * lends it from another loop), main.c (what prints), process.c (what runs change of the process). */
 
 #include "core/core.h"
+#include "os/signals.h"
 
 /* A run, from its options to its end. */
 struct rs_run {
         struct rs_loop loop;
-        int64_t start; /* the loop's time */
+        int64_t start;                /* the loop's time */
+        struct rs_subscriber signals; /* those that interrupt it */
         bool ignores_pipe;
 };
 

@@ -172,6 +172,37 @@ int rs_sys_signal_catch_fault(int sig, void (*handler)(int, siginfo_t *, void *)
         return (int)CALL(RS_SYS_SIGACTION, sigaction(sig, &ours, old));
 }
 
+/* SA_NOCLDWAIT, or SIG_IGN, for SIGCHLD: who relies on it never waits for its children. */
+int rs_sys_signal_watch(int sig, void (*handler)(int, siginfo_t *, void *), struct sigaction *old)
+{
+        struct sigaction ours = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK }, now;
+
+        int rc = rs_sys_signal_get(sig, &now);
+        if (rc < 0)
+                return rc;
+        if (sig == SIGCHLD && (now.sa_handler == SIG_IGN || (now.sa_flags & SA_NOCLDWAIT)))
+                ours.sa_flags |= SA_NOCLDWAIT;
+        sigfillset(&ours.sa_mask);
+        return (int)CALL(RS_SYS_SIGACTION, sigaction(sig, &ours, old));
+}
+
+bool rs_sys_signal_is(int sig, void (*handler)(int, siginfo_t *, void *))
+{
+        struct sigaction now;
+
+        return sigaction(sig, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handler;
+}
+
+bool rs_sys_signal_block(int sig, bool block)
+{
+        sigset_t set, before;
+
+        sigemptyset(&set);
+        sigaddset(&set, sig);
+        pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, &before);
+        return sigismember(&before, sig);
+}
+
 size_t rs_sys_signal_stack_size(void)
 {
         long kernel = sysconf(_SC_SIGSTKSZ); /* grows with the processor's vector registers */
@@ -206,6 +237,11 @@ void rs_sys_signal_default(int sig)
 void rs_sys_raise(int sig)
 {
         (void)raise(sig);
+}
+
+unsigned rs_sys_uid(void)
+{
+        return getuid();
 }
 
 int rs_sys_pid(void)

@@ -179,6 +179,14 @@ int rs_sys_signal_get(int sig, struct sigaction *old);
 int rs_sys_signal_catch(int sig, void (*handler)(int), struct sigaction *old);
 int rs_sys_signal_catch_fault(int sig, void (*handler)(int, siginfo_t *, void *), struct sigaction *old);
 
+/* A handler that is told who sent it, *old being what was there: calls that it interrupts go on, and children that were
+ * reaped by themselves still are. is: whether that handler is there. */
+int rs_sys_signal_watch(int sig, void (*handler)(int, siginfo_t *, void *), struct sigaction *old);
+bool rs_sys_signal_is(int sig, void (*handler)(int, siginfo_t *, void *));
+
+/* Whether this thread blocks it, from now on; true: it did before. */
+bool rs_sys_signal_block(int sig, bool block);
+
 /* The running thread's stack for signal handlers: how large it must be, setting it, putting the former one back. */
 size_t rs_sys_signal_stack_size(void);
 int rs_sys_signal_stack(void *base, size_t size, stack_t *old);
@@ -187,6 +195,7 @@ void rs_sys_signal_put(int sig, const struct sigaction *old);
 void rs_sys_signal_default(int sig); /* async-signal-safe */
 void rs_sys_raise(int sig);          /* async-signal-safe */
 int rs_sys_pid(void);                /* async-signal-safe */
+unsigned rs_sys_uid(void);
 void rs_sys_yield(void);
 
 /* As getaddrinfo(3): 0 or an EAI code; *ret_errno when that is EAI_SYSTEM. */

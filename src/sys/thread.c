@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <resha/alloc.h>
+
 #include "sys/sys.h"
 
 static void must(int error)
@@ -84,6 +86,29 @@ bool rs_gate_wait(struct rs_gate *g, int64_t deadline)
         return __atomic_load_n(&g->state, __ATOMIC_ACQUIRE) == GATE_OPEN;
 }
 
+/* What this thread would block if it were not ours: what the program's thread does that started it, or the one that
+ * started that. */
+static _Thread_local struct {
+        bool ours;
+        sigset_t mask;
+} outside;
+
+struct start {
+        void *(*fn)(void *arg);
+        void *arg;
+        sigset_t mask;
+};
+
+static void *started(void *arg)
+{
+        struct start s = *(struct start *)arg;
+
+        resha_free(arg);
+        outside.ours = true;
+        outside.mask = s.mask;
+        return s.fn(s.arg);
+}
+
 int rs_thread_start(struct rs_thread *ret_thread, const char *name, void *(*fn)(void *arg), void *arg)
 {
         struct rs_thread t;
@@ -92,13 +117,19 @@ int rs_thread_start(struct rs_thread *ret_thread, const char *name, void *(*fn)(
 
         if (rc < 0)
                 return rc;
+        struct start *s = resha_malloc(sizeof *s);
+        if (!s)
+                return -ENOMEM;
         /* The new thread inherits the mask: there is no moment in which it could take a signal. */
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        int error = pthread_create(&t.id, NULL, fn, arg);
+        *s = (struct start){ fn, arg, outside.ours ? outside.mask : before };
+        int error = pthread_create(&t.id, NULL, started, s);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (error)
+        if (error) {
+                resha_free(s);
                 return -error;
+        }
         (void)pthread_setname_np(t.id, name); /* for ps and gdb only */
         *ret_thread = t;
         return 0;
@@ -112,6 +143,13 @@ void rs_thread_join(struct rs_thread t)
 struct rs_thread rs_thread_self(void)
 {
         return (struct rs_thread){ pthread_self() };
+}
+
+/* What the child goes on to exec would never see a signal. */
+void rs_thread_forked(void)
+{
+        if (outside.ours)
+                pthread_sigmask(SIG_SETMASK, &outside.mask, NULL);
 }
 
 int rs_thread_at_fork(void (*child)(void))

@@ -57,6 +57,9 @@ void rs_thread_detach_self(void); /* nobody will join it */
 /* child() runs in each child process that is forked from now on, on its only thread. 0, -ENOMEM. */
 int rs_thread_at_fork(void (*child)(void));
 
+/* In a forked child: a thread of ours has the signal mask of the program's. */
+void rs_thread_forked(void);
+
 /* Where the running thread's own stack lies; size 0 if that is not known. */
 void rs_thread_stack(const void **ret_bottom, size_t *ret_size);
 

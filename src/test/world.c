@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulated world, as tests that are made by hand steer it: the public form of io/sim.h. */
 
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <resha/test.h>
@@ -8,6 +9,8 @@
 #include "core/core.h"
 #include "io/sim.h"
 #include "io/sim_hosts.h"
+#include "os/signals.h"
+#include "sys/sys.h"
 
 _Static_assert((int)RESHA_TEST_LATENCY == (int)RS_FAULT_LATENCY && (int)RESHA_TEST_STALL == (int)RS_FAULT_STALL &&
                        (int)RESHA_TEST_SHORT_READ == (int)RS_FAULT_SHORT_READ &&
@@ -100,4 +103,17 @@ int resha_test_silent(const resha_addr *addr)
         if (!is_inet(addr))
                 return resha_fail_at(-EINVAL, NULL, "a silent host has an address of IPv4 or IPv6");
         return rs_sim_silent(rs_loop_current->backend, addr);
+}
+
+int resha_test_signal(int sig)
+{
+        resha_signal_info info = { .signal = sig, .code = SI_USER, .pid = rs_sys_pid(), .uid = rs_sys_uid() };
+
+        if (!plan_here())
+                return resha_fail_at(-EPERM, NULL, "raised signals are of the simulated world: RESHA_BACKEND=sim:SEED");
+        if (sig < 1 || sig > RS_SIGNALS)
+                return resha_fail_at(-EINVAL, NULL, "there is no signal %d", sig);
+        if (!rs_signals_simulate(rs_loop_current, &info))
+                return resha_fail_at(-ESRCH, NULL, "nobody asks for signal %d: it would do as by default", sig);
+        return 0;
 }

@@ -50,6 +50,7 @@ SIZE(resha_scope, 128);
 SIZE(resha_semaphore, 32);
 SIZE(resha_separator, 16);
 SIZE(resha_serve_opts, 48);
+SIZE(resha_signal_info, 64);
 SIZE(resha_spawn_opts, 72);
 SIZE(resha_sqlite_counts, 64);
 SIZE(resha_sqlite_opts, 96);
