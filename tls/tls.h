@@ -23,16 +23,20 @@
 /* ---- context.c: a configuration ---------------------------------------------------------------------------------- */
 
 struct rs_tls_sessions;
+struct rs_tls_tickets;
 
 struct resha_tls {
         atomic_uint refs;
         bool server;
         bool insecure;
+        atomic_bool untold;                 /* it is insecure, and nobody has been told so yet */
         resha_duration handshake, shutdown; /* defaults filled in */
+        struct rs_tls_sessions *sessions;   /* of a client; NULL: none are kept */
+        struct rs_tls_tickets *tickets;     /* of a server; NULL: none are given */
+        struct rs_tls_files *files;         /* what a reload reads again: a copy of the options */
+        pthread_mutex_t reloading;          /* held while files are read: never on a loop's thread that may wait */
         pthread_mutex_t lock;               /* of what follows */
         SSL_CTX *ctx;                       /* replaced by a reload; each SSL has a reference of its own */
-        struct rs_tls_sessions *sessions;   /* of a client; NULL: none are kept */
-        struct rs_tls_files *files;         /* what a reload reads again: a copy of the options */
 };
 
 /* An SSL for a new connection, from what t is now: with the role set (SSL_set_connect_state or _accept_state), the name
@@ -42,6 +46,7 @@ int rs_tls_ssl_new(resha_tls *t, const resha_tls_start_opts *opts, SSL **ret_ssl
 
 /* The client's configuration with all defaults, made once; the caller gets no reference. */
 int rs_tls_default(resha_tls **ret_tls);
+void rs_tls_default_drop(void); /* for tests that count what was allocated */
 
 /* ---- error.c ----------------------------------------------------------------------------------------------------- */
 
