@@ -15,6 +15,7 @@
 #include <resha/error.h>
 #include <resha/event.h>
 #include <resha/fd.h>
+#include <resha/file.h>
 #include <resha/group.h>
 #include <resha/limiter.h>
 #include <resha/listener.h>

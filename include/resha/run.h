@@ -32,7 +32,7 @@ enum resha_report_kind {
          * began */
         RESHA_REPORT_SHORTAGE,
         RESHA_REPORT_SLOW, /* a task ran for longer than slow_step from one wait to the next */
-        /* streams, listeners, datagram sockets or subscriptions to signals were not closed at its end */
+        /* streams, listeners, datagram sockets, files or subscriptions to signals were not closed at its end */
         RESHA_REPORT_LEFT_OPEN,
         RESHA_REPORT_INSECURE, /* a check that keeps others out has been switched off */
 };

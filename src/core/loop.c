@@ -288,8 +288,8 @@ void rs_loop_done(struct rs_loop *l)
                           "%zu results of thread jobs or look-ups were dropped: the run had ended before", posts);
         if (l->open)
                 rs_report(l, RESHA_REPORT_LEFT_OPEN, 0, NULL, "%zu %s not closed before the run ended", l->open,
-                          l->open == 1 ? "stream, listener or datagram socket was"
-                                       : "streams, listeners or datagram sockets were");
+                          l->open == 1 ? "stream, listener, datagram socket or file was"
+                                       : "streams, listeners, datagram sockets or files were");
         rs_stacks_done(&l->stacks, leak);
         while (l->record_free) {
                 struct rs_record *r = l->record_free;

@@ -37,6 +37,16 @@ ssize_t rs_operation_disk(struct rs_loop *l, struct rs_disk *d, const char *what
         return rs_operation(l, &op, what);
 }
 
+ssize_t rs_operation_surely(struct rs_loop *l, struct rs_op *op, const char *what)
+{
+        struct op_wait w = { .wait = { .what = what, .object = op->file }, .op = op };
+
+        if (l->backend->ops->submit(l->backend, op))
+                return rs_complete(l, 0), op->result;
+        op->owner = &w;
+        return rs_wait(l, &w.wait);
+}
+
 void rs_operation_abort(struct rs_loop *l, struct rs_op *op, int code)
 {
         struct op_wait *w = op->owner;

@@ -12,7 +12,7 @@
 
 static void tell(const struct stat *st, struct rs_sys_file *ret_file)
 {
-        *ret_file = (struct rs_sys_file){ st->st_dev, st->st_ino, st->st_mode };
+        *ret_file = (struct rs_sys_file){ st->st_dev, st->st_ino, st->st_mode, st->st_uid, st->st_gid };
 }
 
 int rs_sys_pin(const char *path, struct rs_sys_file *ret_file)
@@ -39,6 +39,28 @@ int rs_sys_look(const char *path, struct rs_sys_file *ret_file)
         if (rc == 0)
                 tell(&st, ret_file);
         return rc;
+}
+
+int rs_sys_file_look(int fd, struct rs_sys_file *ret_file, int64_t *ret_size)
+{
+        struct stat st;
+        int rc = (int)CALL(RS_SYS_FSTAT, fstat(fd, &st));
+
+        if (rc == 0) {
+                tell(&st, ret_file);
+                *ret_size = st.st_size;
+        }
+        return rc;
+}
+
+int rs_sys_file_chmod(int fd, mode_t mode)
+{
+        return (int)CALL(RS_SYS_CHMOD, fchmod(fd, mode));
+}
+
+int rs_sys_file_chown(int fd, unsigned uid, unsigned gid)
+{
+        return (int)CALL(RS_SYS_CHMOD, fchown(fd, uid, gid));
 }
 
 int rs_sys_socket_mode(int fd, unsigned mode)
