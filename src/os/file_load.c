@@ -8,6 +8,8 @@
 
 #include "os/file.h"
 
+#include <limits.h>
+
 #include "sys/sys.h"
 
 enum {
