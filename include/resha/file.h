@@ -197,8 +197,8 @@ RESHA_API RESHA_MUST int resha_dir_open(const char *path, resha_dir **ret_dir);
  * meanwhile may be among them or not. -EBUSY while another task is inside; -EBADF. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_dir_next(resha_dir *d, resha_dir_entry *ret_entry);
 
-/* Ends a wait inside with -EBADF if it has not begun, else waits for it; closes. NULL is fine. [task] not a
- * cancellation point */
+/* Ends a call inside with -EBADF if it has not begun, else waits for it; closes. NULL is fine.
+ * [task] not a cancellation point */
 RESHA_API void resha_dir_close(resha_dir *d);
 RESHA_API void resha_dir_closep(resha_dir **d);
 

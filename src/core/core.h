@@ -387,9 +387,6 @@ static inline __attribute__((always_inline)) ssize_t rs_operation(struct rs_loop
         return op->result;
 }
 
-/* The same, and no cancel ends it: for what undoes something. The caller has entered, shielded or not. */
-ssize_t rs_operation_surely(struct rs_loop *l, struct rs_op *op, const char *what);
-
 /* Gives up an operation that another task waits for (close): it returns with `code`, once the backend has let go. */
 void rs_operation_abort(struct rs_loop *l, struct rs_op *op, int code);
 

@@ -11,4 +11,7 @@
  * before the call has begun: -ECANCELED then says that it never will be, and anything else is what it came to. */
 ssize_t rs_operation_disk(struct rs_loop *l, struct rs_disk *d, const char *what);
 
+/* The same, and no cancel keeps it from happening: for what undoes something. The caller has entered, shielded. */
+ssize_t rs_operation_disk_surely(struct rs_loop *l, struct rs_disk *d, const char *what);
+
 #endif

@@ -37,14 +37,14 @@ ssize_t rs_operation_disk(struct rs_loop *l, struct rs_disk *d, const char *what
         return rs_operation(l, &op, what);
 }
 
-ssize_t rs_operation_surely(struct rs_loop *l, struct rs_op *op, const char *what)
+ssize_t rs_operation_disk_surely(struct rs_loop *l, struct rs_disk *d, const char *what)
 {
-        struct op_wait w = { .wait = { .what = what, .object = op->file }, .op = op };
+        struct rs_op op;
+        struct op_wait w = { .wait = { .what = what }, .op = &op };
 
-        if (l->backend->ops->submit(l->backend, op))
-                return rs_complete(l, 0), op->result;
-        op->owner = &w;
-        return rs_wait(l, &w.wait);
+        rs_op_bytes(&op, RS_OP_DISK, NULL, d, sizeof *d);
+        op.owner = &w;
+        return l->backend->ops->submit(l->backend, &op) ? op.result : rs_wait(l, &w.wait);
 }
 
 void rs_operation_abort(struct rs_loop *l, struct rs_op *op, int code)

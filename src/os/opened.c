@@ -25,10 +25,8 @@ int rs_disk_pieces(struct rs_loop *l, struct rs_disk *d, const char *what)
 
 void rs_disk_undo(struct rs_loop *l, struct rs_disk *d, const int *open)
 {
-        struct rs_op op = { .kind = RS_OP_DISK, .buf = d };
-
         if (*open >= 0)
-                (void)rs_operation_surely(l, &op, "clean-up");
+                (void)rs_operation_disk_surely(l, d, "clean-up");
         if (*open >= 0)
                 (void)rs_sys_disk(d);
 }
@@ -82,7 +80,6 @@ static void wait_idle(struct rs_opened *o)
 int rs_opened_close(struct rs_opened *o)
 {
         struct rs_disk d = { .call = RS_DISK_CLOSE, .fd = o->fd };
-        struct rs_op op = { .kind = RS_OP_DISK, .buf = &d };
         struct rs_loop *l;
         int rc = rs_enter_shielded(&l);
 
@@ -95,7 +92,7 @@ int rs_opened_close(struct rs_opened *o)
                 wait_idle(o);
         rs_cleanup_remove(o->loop, &o->cleanup);
         o->loop->open--;
-        rc = rc < 0 ? (int)rs_sys_disk(&d) : (int)rs_operation_surely(l, &op, "close");
+        rc = rc < 0 ? (int)rs_sys_disk(&d) : (int)rs_operation_disk_surely(l, &d, "close");
         if (rc < 0)
                 rc = rs_path_failed(rc, "close", o->path);
         resha_free(o);

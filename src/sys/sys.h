@@ -160,7 +160,7 @@ struct rs_sys_file {
 };
 int rs_sys_pin(const char *path, struct rs_sys_file *ret_file); /* a descriptor that is good for nothing but being open;
                                                                    symbolic links are not followed */
-int rs_sys_look(const char *path, struct rs_sys_file *ret_file); /* the same without one */
+int rs_sys_look(const char *path, struct rs_sys_file *ret_file);               /* the same without one */
 int rs_sys_file_look(int fd, struct rs_sys_file *ret_file, int64_t *ret_size); /* of a descriptor */
 int rs_sys_file_chmod(int fd, mode_t mode);
 int rs_sys_file_chown(int fd, unsigned uid, unsigned gid); /* UINT_MAX: as it is */
