@@ -56,7 +56,7 @@ SIZE(resha_signal_info, 64);
 SIZE(resha_spawn_opts, 72);
 SIZE(resha_sqlite_counts, 64);
 SIZE(resha_sqlite_opts, 96);
-SIZE(resha_stat, 136);
+SIZE(resha_stat, 128);
 SIZE(resha_stream_ops, 112);
 SIZE(resha_task, 48);
 SIZE(resha_test_opts, 192);
