@@ -204,6 +204,10 @@ static void child_done(resha_process *p, bool left)
         struct rs_sys_ended e;
         struct watcher *w = p->impl;
 
+        if (p->state == RS_PROCESS_LOST && p->lost != -ECHILD && p->fd >= 0) { /* waitid(2) did not work: it may run */
+                (void)child_signal(p, SIGKILL);
+                (void)rs_sys_wait_child(p->pid, p->fd, 0, &e);
+        }
         if (p->group && !left && p->state == RS_PROCESS_ENDED) {
                 (void)rs_sys_kill(-p->pid, SIGKILL);
                 (void)rs_sys_wait_child(p->pid, p->fd, RS_WAIT_LOOK, &e);

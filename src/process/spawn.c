@@ -77,12 +77,26 @@ static int make_pipe(resha_process *p, struct table *t, int which)
         return rc < 0 ? rc : theirs;
 }
 
-static int check_open(int fd, const char *what, size_t number)
+static int check_open(int fd, size_t number)
 {
         if (fd >= 0 && rs_sys_file_flags(fd) != -EBADF)
-                return fd;
-        return resha_fail_at(-EBADF, NULL, "descriptor %d is not open: it was to be %s %zu of the program", fd, what,
+                return 0;
+        return resha_fail_at(-EBADF, NULL, "descriptor %d is not open: it was to be descriptor %zu of the program", fd,
                              number);
+}
+
+/* Before anything is made here: that would get the numbers that are free. */
+static int check_given(const resha_process_opts *o)
+{
+        const enum resha_stdio how[STANDARD] = { o->in, o->out, o->err };
+        const int given[STANDARD] = { o->in_fd, o->out_fd, o->err_fd };
+        int rc = 0;
+
+        for (size_t i = 0; i < STANDARD && rc == 0; i++)
+                rc = how[i] == RESHA_DESCRIPTOR ? check_open(given[i], i) : 0;
+        for (size_t i = 0; i < o->n_fds && rc == 0; i++)
+                rc = check_open(o->fds[i], STANDARD + i);
+        return rc;
 }
 
 static int standard(resha_process *p, struct table *t, int which, enum resha_stdio how, int fd)
@@ -93,7 +107,7 @@ static int standard(resha_process *p, struct table *t, int which, enum resha_std
                         return which;
                 break; /* a program that has none would get its first file there */
         case RESHA_PIPE: return make_pipe(p, t, which);
-        case RESHA_DESCRIPTOR: return check_open(fd, "descriptor", (size_t)which);
+        case RESHA_DESCRIPTOR: return fd;
         case RESHA_TO_STDOUT: return t->to[1];
         case RESHA_NULL: break;
         }
@@ -119,11 +133,8 @@ static int fill(resha_process *p, struct table *t, const resha_process_opts *o)
                         return resha_fail_at(t->to[i], NULL, "%s: its standard %s: %s", p->name, names[i],
                                              resha_error_of(t->to[i])->text);
         }
-        for (size_t i = 0; i < o->n_fds; i++) {
-                t->to[STANDARD + i] = check_open(o->fds[i], "descriptor", STANDARD + i);
-                if (t->to[STANDARD + i] < 0)
-                        return t->to[STANDARD + i];
-        }
+        for (size_t i = 0; i < o->n_fds; i++)
+                t->to[STANDARD + i] = o->fds[i];
         for (size_t i = 0; i < t->n; i++) {
                 t->to[i] = out_of_the_way(t, t->to[i], i);
                 if (t->to[i] < 0)
@@ -239,6 +250,8 @@ int rs_child_spawn(resha_process *p, const resha_process_opts *o)
         struct table t = { 0 };
         int rc = refuse_sigchld(p->name);
 
+        if (rc == 0)
+                rc = check_given(o);
         if (rc == 0)
                 rc = table_init(&t, o->n_fds);
         if (rc < 0)

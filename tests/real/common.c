@@ -135,7 +135,8 @@ static int fail_nth(enum rs_syscall call)
 {
         unsigned n = atomic_load(&left);
 
-        bool whole = call == RS_SYS_THREAD || call == RS_SYS_GETADDRINFO; /* never interrupted */
+        /* never interrupted */
+        bool whole = call == RS_SYS_THREAD || call == RS_SYS_GETADDRINFO || call == RS_SYS_SPAWN;
         if (n == 0 || call == RS_SYS_CLOSE || (whole && fault == -EINTR))
                 return 0;
         atomic_store(&left, n - 1);
