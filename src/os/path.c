@@ -146,21 +146,20 @@ struct mkdir {
         unsigned mode;
 };
 
-static bool is_folder(const char *path)
-{
-        struct statx x;
-        struct rs_disk d = { .call = RS_DISK_STAT, .path = path, .mask = STATX_TYPE, .stat = &x };
-
-        return rs_sys_disk(&d) == 0 && S_ISDIR(x.stx_mode);
-}
-
-/* One of them, which may be there. */
+/* One of them, which may be there; mkdir(2) may have another reason for what is there already. */
 static int make_one(const char *path, unsigned mode)
 {
+        struct statx x;
         struct rs_disk d = { .call = RS_DISK_MKDIR, .path = path, .mode = mode };
-        int rc = (int)rs_sys_disk(&d);
+        struct rs_disk look = { .call = RS_DISK_STAT, .path = path, .mask = STATX_TYPE, .stat = &x };
+        int rc = (int)rs_sys_disk(&d), seen;
 
-        return rc < 0 && rc != -ENOENT && is_folder(path) ? 0 : rc;
+        if (rc == 0 || rc == -ENOENT)
+                return rc;
+        seen = (int)rs_sys_disk(&look);
+        if (seen == 0)
+                return S_ISDIR(x.stx_mode) ? 0 : rc;
+        return seen == -ENOENT || seen == -ENOTDIR ? rc : seen;
 }
 
 static ssize_t mkdir_run(struct rs_disk *d)
