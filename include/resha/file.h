@@ -108,8 +108,8 @@ RESHA_API int resha_file_fd(const resha_file *f);
 
 /* Refuses new calls, ends those that have not begun with -EBADF, waits for the others, closes. f is gone in any case.
  * What closing said: 0, or -EIO, -EDQUOT, -ENOSPC: something that was written is lost. NULL is 0. closep: a failure is
- * reported (RESHA_REPORT_LOST_ERROR). A file that is left open at the end of the run is closed and reported
- * (RESHA_REPORT_LEFT_OPEN). [task] not a cancellation point */
+ * reported (RESHA_REPORT_LOST_ERROR), but of a file that was opened for reading. A file that is left open at the end of
+ * the run is closed and reported (RESHA_REPORT_LEFT_OPEN). [task] not a cancellation point */
 RESHA_API int resha_file_close(resha_file *f);
 RESHA_API void resha_file_closep(resha_file **f);
 

@@ -215,9 +215,10 @@ int resha_file_close(resha_file *f)
 void resha_file_closep(resha_file **f)
 {
         struct rs_loop *l = rs_loop_current;
+        bool written = *f && ((*f)->flags & O_ACCMODE) != O_RDONLY; /* else nothing can be lost */
         int rc = resha_file_close(*f);
 
-        if (rc < 0 && l)
+        if (rc < 0 && l && written)
                 rs_report(l, RESHA_REPORT_LOST_ERROR, rc, l->current, "%s; nobody saw it: call resha_file_close()",
                           resha_error_of(rc)->text);
         *f = NULL;

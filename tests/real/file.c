@@ -195,8 +195,8 @@ static int every_call(void *unused)
                 }
         test_context("");
         static const enum rs_syscall met[] = {
-                RS_SYS_OPEN,   RS_SYS_WRITE,  RS_SYS_READ,  RS_SYS_FSYNC, RS_SYS_STATX,
-                RS_SYS_RENAME, RS_SYS_UNLINK, RS_SYS_MKDIR, RS_SYS_CLOSE, RS_SYS_GETDENTS
+                RS_SYS_OPEN,   RS_SYS_WRITE, RS_SYS_READ,  RS_SYS_FSYNC, RS_SYS_STATX,
+                RS_SYS_RENAME, RS_SYS_CHMOD, RS_SYS_MKDIR, RS_SYS_CLOSE, RS_SYS_GETDENTS
         };
         for (size_t i = 0; i < sizeof met / sizeof met[0]; i++)
                 if (hits[met[i]] == 0)
