@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+/* The program that is started: it does nothing. */
+
+int main(void)
+{
+        return 0;
+}
