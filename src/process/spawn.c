@@ -207,7 +207,7 @@ int rs_process_environment(const resha_process_opts *o, const char *const **ret_
  * that is closed before is held until then. */
 static int hold_place(struct table *t)
 {
-        int fd = t->n_ours ? 0 : own(t, rs_sys_eventfd());
+        int fd = t->n_ours ? 0 : own(t, rs_sys_duplicate(t->to[0])); /* of all it is the cheapest */
 
         return fd < 0 ? fd : 0;
 }
