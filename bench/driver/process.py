@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Starting programs and waiting for them, against posix_spawn() and waitid(). All of a round is on one core, so that the
-wall clock has the work of both sides in it, and the rate is its inverse."""
+"""Starting programs and waiting for them, against posix_spawn() and waitid(). All of a round is on one core, so that
+the wall clock has the work of both sides in it, and the rate is its inverse."""
 import json
 import os
 import subprocess

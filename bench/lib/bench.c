@@ -38,8 +38,8 @@ static int64_t of_children(void)
         struct rusage r;
 
         getrusage(RUSAGE_CHILDREN, &r);
-        return 1000 * (INT64_C(1000000) * (r.ru_utime.tv_sec + r.ru_stime.tv_sec) + r.ru_utime.tv_usec +
-                       r.ru_stime.tv_usec);
+        return 1000 *
+               (INT64_C(1000000) * (r.ru_utime.tv_sec + r.ru_stime.tv_sec) + r.ru_utime.tv_usec + r.ru_stime.tv_usec);
 }
 
 int bench_measure(bench_work *work, void *arg, uint64_t n)
