@@ -54,7 +54,7 @@ static int started(struct tls_pair *p, int side, int rc)
         return p->rc[side] = rc;
 }
 
-static int start_client(void *arg)
+int tls_pair_start_client(void *arg)
 {
         struct tls_pair *p = arg;
         const resha_tls_start_opts opts = { .host = "a.example" };
@@ -62,7 +62,7 @@ static int start_client(void *arg)
         return started(p, 0, resha_tls_start(p->plain[0], p->client, &opts, &p->secure[0]));
 }
 
-static int start_server(void *arg)
+int tls_pair_start_server(void *arg)
 {
         struct tls_pair *p = arg;
 
@@ -76,8 +76,8 @@ int tls_pair_start(struct tls_pair *p)
 
         p->rc[0] = p->rc[1] = 0;
         resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
-        resha_spawn(&g, start_client, p);
-        resha_spawn(&g, start_server, p);
+        resha_spawn(&g, tls_pair_start_client, p);
+        resha_spawn(&g, tls_pair_start_server, p);
         int rc = resha_group_end(&g, 0);
         for (int i = 0; i < 2; i++)
                 if (p->rc[i] == -ECANCELED)

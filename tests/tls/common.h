@@ -24,6 +24,9 @@ struct tls_pair {
         int rc[2]; /* of each one's start */
 };
 int tls_pair_start(struct tls_pair *p);
+/* One end alone, as a task. */
+int tls_pair_start_client(void *pair);
+int tls_pair_start_server(void *pair);
 
 /* The same with the pair of plain streams made: as resha_stream_pair(). */
 int tls_pair_open(struct tls_pair *p);

@@ -1,41 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Secure streams, over a pair of plain ones. */
+/* Secure streams, over a pair of plain ones: bytes, ends, cancels, two tasks at once, memory. */
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
-
-static resha_tls *client, *server;
-
-static void make(void)
-{
-        client = tls_client(NULL);
-        server = tls_server(NULL);
-}
-
-static void drop(void)
-{
-        resha_tls_unrefp(&client);
-        resha_tls_unrefp(&server);
-}
-
-#define SECURE(name) \
-        static int secure_##name(struct tls_pair *p); \
-        static int with_##name(__attribute__((unused)) void *arg) \
-        { \
-                struct tls_pair p = { .client = client, .server = server }; \
-                ASSERT_OK(tls_pair_open(&p)); \
-                int rc = secure_##name(&p); \
-                tls_pair_close(&p); \
-                return rc; \
-        } \
-        TEST(name) \
-        { \
-                make(); \
-                RUN(with_##name, NULL); \
-                drop(); \
-        } \
-        static int secure_##name(struct tls_pair *p)
+#include "pair.h"
 
 SECURE(tls_bytes_arrive_both_ways)
 {
@@ -90,5 +59,363 @@ SECURE(tls_an_end_without_close_notify_is_an_error)
         ASSERT_HAS(resha_error_of((int)n)->text, "ended without close_notify");
         ASSERT_EQ(resha_read(p->secure[1], buf, sizeof buf), RESHA_TLS_ETRUNCATED);
         ASSERT_EQ(resha_write_all(p->secure[1], "x", 1, NULL), RESHA_TLS_ETRUNCATED);
+        return 0;
+}
+
+/* ---- large writes, parts ---- */
+
+enum { LARGE = 300000 };
+
+struct transfer {
+        resha_stream *from, *to;
+        char *data;
+};
+
+static int write_large(void *arg)
+{
+        struct transfer *x = arg;
+
+        return resha_write_all(x->from, x->data, LARGE, NULL);
+}
+
+static int read_large(void *arg)
+{
+        struct transfer *x = arg;
+        char *buf = resha_malloc(LARGE);
+
+        ASSERT_EQ(resha_read_exactly(x->to, buf, LARGE), LARGE);
+        ASSERT_EQ(memcmp(buf, x->data, LARGE), 0);
+        resha_free(buf);
+        return 0;
+}
+
+/* Four tasks on two streams. */
+SECURE(tls_reads_and_writes_at_the_same_time_both_ways)
+{
+        struct transfer x[2] = { { p->secure[0], p->secure[1], NULL }, { p->secure[1], p->secure[0], NULL } };
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, NULL);
+        for (int i = 0; i < 2; i++) {
+                x[i].data = resha_malloc(LARGE);
+                for (int k = 0; k < LARGE; k++)
+                        x[i].data[k] = (char)(k * (7 + i) >> 3);
+                resha_spawn(&g, write_large, &x[i]);
+                resha_spawn(&g, read_large, &x[i]);
+        }
+        int rc = resha_group_end(&g, 0);
+        for (int i = 0; i < 2; i++)
+                resha_free(x[i].data);
+        return rc;
+}
+
+static unsigned records;
+
+static void count_records(int sent, __attribute__((unused)) int version, int type, const void *data, size_t size,
+                          __attribute__((unused)) SSL *ssl, __attribute__((unused)) void *arg)
+{
+        if (sent && type == SSL3_RT_HEADER && size == 5 && *(const char *)data == SSL3_RT_APPLICATION_DATA)
+                records++;
+}
+
+SECURE(tls_small_parts_are_one_record)
+{
+        struct iovec parts[] = { { "one ", 4 }, { "two ", 4 }, { "", 0 }, { "three", 5 } };
+        char buf[32] = "";
+
+        SSL_set_msg_callback(engine_of(p->secure[0])->ssl, count_records);
+        records = 0;
+        ASSERT_OK(resha_write_vec(p->secure[0], parts, 4, NULL));
+        ASSERT_EQ(records, 1);
+        ASSERT_EQ(resha_read(p->secure[1], buf, sizeof buf), 13);
+        ASSERT_STR(buf, "one two three");
+        return 0;
+}
+
+/* ---- memory ---- */
+
+SECURE(tls_an_idle_stream_holds_no_block)
+{
+        struct transfer x = { p->secure[0], p->secure[1], resha_calloc(1, LARGE) };
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, write_large, &x);
+        resha_spawn(&g, read_large, &x);
+        ASSERT_OK(resha_group_end(&g, 0));
+        for (int i = 0; i < 2; i++) {
+                struct rs_tls_engine *e = engine_of(p->secure[i]);
+                ASSERT_PTR(e->in.data, e->small);
+                ASSERT_PTR(e->out.data, NULL);
+        }
+        ASSERT_TRUE(engine_of(p->secure[0])->pool->count <= RS_TLS_FREE_MAX);
+        resha_free(x.data);
+        return 0;
+}
+
+/* ---- cancels ---- */
+
+static int read_a_byte(void *arg)
+{
+        char c;
+        ssize_t n = resha_read(arg, &c, 1);
+
+        return n < 0 ? (int)n : 0;
+}
+
+SECURE(tls_a_read_that_ran_out_of_time_loses_nothing)
+{
+        char buf[8] = "";
+
+        ASSERT_EQ(resha_timeout(RESHA_MS(5), read_a_byte, p->secure[1]), -ETIME);
+        /* the first half of a record, from below */
+        ASSERT_EQ(rs_tls_engine_write(engine_of(p->secure[0]), "hello", 5), 5);
+        struct rs_tls_bytes *out = &engine_of(p->secure[0])->out;
+        ASSERT_OK(resha_write_all(p->plain[0], out->data + out->start, 10, NULL));
+        rs_tls_engine_went(engine_of(p->secure[0]), 10);
+        ASSERT_EQ(resha_timeout(RESHA_MS(20), read_a_byte, p->secure[1]), -ETIME);
+        ASSERT_EQ(rs_tls_bytes_left(&engine_of(p->secure[1])->in), 10);
+        ASSERT_OK(resha_flush(p->secure[0]));
+        ASSERT_EQ(resha_read(p->secure[1], buf, sizeof buf), 5);
+        ASSERT_STR(buf, "hello");
+        return 0;
+}
+
+struct late {
+        resha_stream *s;
+        const char *data;
+        size_t size, written;
+};
+
+static int write_late(void *arg)
+{
+        struct late *w = arg;
+
+        return resha_write_all(w->s, w->data, w->size, &w->written);
+}
+
+/* Nobody reads: the plain stream fills up, and the write runs out of time. What it says was taken is what the peer
+ * gets, from whatever comes next: here, a flush. */
+SECURE(tls_a_write_that_ran_out_of_time_tells_what_was_taken)
+{
+        enum { SIZE = 4 << 20 };
+        struct late w = { p->secure[0], resha_calloc(1, SIZE), SIZE, 0 };
+        char *buf = resha_malloc(SIZE);
+        size_t got = 0;
+
+        ASSERT_EQ(resha_timeout(RESHA_MS(50), write_late, &w), -ETIME);
+        ASSERT_TRUE(w.written > 0 && w.written < SIZE);
+        ASSERT_TRUE(rs_tls_bytes_left(&engine_of(p->secure[0])->out) > 0);
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, (resha_fn *)resha_flush, p->secure[0]);
+        while (got < w.written) {
+                ssize_t n = resha_read(p->secure[1], buf, SIZE);
+                ASSERT_TRUE(n > 0);
+                got += (size_t)n;
+        }
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(got, w.written);
+        resha_free((void *)(uintptr_t)w.data);
+        resha_free(buf);
+        return 0;
+}
+
+struct talk {
+        resha_stream *s;
+        size_t expected;
+};
+
+/* Reads what is expected, and answers. */
+static int answer_in_the_end(void *arg)
+{
+        struct talk *t = arg;
+        char buf[4096];
+        int rc = resha_sleep(RESHA_MS(200));
+
+        while (rc == 0 && t->expected) {
+                ssize_t n = resha_read(t->s, buf, t->expected < sizeof buf ? t->expected : sizeof buf);
+                ASSERT_TRUE(n > 0);
+                t->expected -= (size_t)n;
+        }
+        return rc < 0 ? rc : resha_write_all(t->s, "!", 1, NULL);
+}
+
+/* The write is over its time, its last record half sent; who goes on to read the answer has to send the other half. */
+SECURE(tls_a_reader_sends_what_a_cancelled_write_has_left)
+{
+        enum { SIZE = 4 << 20 };
+        struct late w = { p->secure[0], resha_calloc(1, SIZE), SIZE, 0 };
+        char c = 0;
+
+        ASSERT_EQ(resha_timeout(RESHA_MS(50), write_late, &w), -ETIME);
+        struct talk t = { p->secure[1], w.written };
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, answer_in_the_end, &t);
+        ASSERT_EQ(resha_read(p->secure[0], &c, 1), 1);
+        ASSERT_EQ(c, '!');
+        resha_free((void *)(uintptr_t)w.data);
+        return resha_group_end(&g, 0);
+}
+
+/* ---- closing ---- */
+
+static int is_turned_out(void *arg)
+{
+        char c;
+
+        ASSERT_EQ(resha_read(arg, &c, 1), -EBADF);
+        note("turned out");
+        return 0;
+}
+
+/* The plain stream is left alone, but for close_notify. */
+SECURE(tls_a_close_ends_the_wait_of_a_reader)
+{
+        char c;
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, is_turned_out, p->secure[0]);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        resha_stream_closep(&p->secure[0]);
+        ASSERT_STR(notes(), "turned out");
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(resha_read(p->secure[1], &c, 1), 0);
+        ASSERT_OK(resha_write_all(p->plain[0], "plain", 5, NULL));
+        return 0;
+}
+
+static int is_broken_off(void *arg)
+{
+        char c;
+
+        ASSERT_EQ(resha_read(arg, &c, 1), -ECONNABORTED);
+        return 0;
+}
+
+SECURE(tls_an_abort_ends_both_and_says_no_end)
+{
+        char c;
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, is_broken_off, p->secure[0]);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        resha_stream_abort(p->secure[0]);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(resha_write_all(p->secure[0], "x", 1, NULL), -ECONNABORTED);
+        resha_stream_closep(&p->secure[0]);
+        resha_stream_closep(&p->plain[0]);
+        ssize_t n = resha_read(p->secure[1], &c, 1);
+        ASSERT_TRUE(n == -ECONNRESET || n == RESHA_TLS_ETRUNCATED);
+        return 0;
+}
+
+SECURE_OF(tls_a_close_does_not_wait_for_a_peer_that_does_not_read, &(resha_tls_opts){ .shutdown = RESHA_MS(300) }, NULL)
+{
+        enum { SIZE = 4 << 20 };
+        struct late w = { p->secure[0], resha_calloc(1, SIZE), SIZE, 0 };
+
+        ASSERT_EQ(resha_timeout(RESHA_MS(50), write_late, &w), -ETIME);
+        resha_instant before = resha_now();
+        resha_stream_closep(&p->secure[0]);
+        int64_t ms = test_ms_since(before);
+        ASSERT_TRUE(ms >= 299 && ms < 300 + 100 * test_stretch());
+        resha_free((void *)(uintptr_t)w.data);
+        return 0;
+}
+
+static int finish(void *arg)
+{
+        return resha_stream_finish(arg);
+}
+
+SECURE(tls_finish_says_and_hears_the_end)
+{
+        RESHA_GROUP(g);
+
+        ASSERT_OK(resha_write_all(p->secure[0], "never read", 10, NULL));
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, finish, p->secure[0]);
+        ASSERT_OK(resha_stream_finish(p->secure[1]));
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(resha_write_all(p->secure[0], "x", 1, NULL), -EPIPE);
+        return 0;
+}
+
+SECURE(tls_finish_with_a_peer_that_only_cuts_the_connection_is_an_error)
+{
+        ASSERT_OK(resha_stream_shutdown(p->plain[1]));
+        ASSERT_EQ(resha_stream_finish(p->secure[0]), RESHA_TLS_ETRUNCATED);
+        return 0;
+}
+
+/* ---- keys that change ---- */
+
+static void change_keys(resha_stream *s, int how)
+{
+        struct rs_tls_engine *e = engine_of(s);
+        size_t n = rs_tls_bytes_left(&e->out);
+
+        ASSERT_EQ(SSL_key_update(e->ssl, how), 1);
+        ASSERT_EQ(SSL_do_handshake(e->ssl), 1);
+        ASSERT_TRUE(rs_tls_bytes_left(&e->out) > n);
+}
+
+/* The answer goes out before the next bytes that the other side writes. */
+SECURE(tls_key_updates_are_answered)
+{
+        char buf[8] = "";
+        SSL *ssl = engine_of(p->secure[1])->ssl;
+
+        for (int i = 0; i < 5; i++)
+                change_keys(p->secure[0], SSL_KEY_UPDATE_REQUESTED);
+        ASSERT_OK(resha_write_all(p->secure[0], "one", 3, NULL));
+        ASSERT_EQ(resha_read(p->secure[1], buf, sizeof buf), 3);
+        ASSERT_EQ(SSL_get_key_update_type(ssl), SSL_KEY_UPDATE_NOT_REQUESTED);
+        ASSERT_OK(resha_write_all(p->secure[1], "two", 3, NULL));
+        ASSERT_EQ(SSL_get_key_update_type(ssl), SSL_KEY_UPDATE_NONE);
+        ASSERT_EQ(resha_read(p->secure[0], buf, sizeof buf), 3);
+        return 0;
+}
+
+SECURE(tls_records_that_bring_nothing_are_counted)
+{
+        char c;
+        ssize_t n;
+
+        for (int i = 0; i < RS_TLS_QUIET_MAX; i++)
+                change_keys(p->secure[0], SSL_KEY_UPDATE_NOT_REQUESTED);
+        ASSERT_OK(resha_write_all(p->secure[0], "x", 1, NULL));
+        ASSERT_EQ(resha_read(p->secure[1], &c, 1), 1);
+        for (int i = 0; i <= RS_TLS_QUIET_MAX; i++)
+                change_keys(p->secure[0], SSL_KEY_UPDATE_NOT_REQUESTED);
+        ASSERT_OK(resha_flush(p->secure[0]));
+        n = resha_read(p->secure[1], &c, 1);
+        ASSERT_EQ(n, RESHA_TLS_EPROTOCOL);
+        ASSERT_HAS(resha_error_of((int)n)->text, "records in a row");
+        ASSERT_EQ(resha_read(p->secure[1], &c, 1), RESHA_TLS_EPROTOCOL);
+        return 0;
+}
+
+/* ---- failures ---- */
+
+SECURE(tls_a_byte_that_was_changed_on_its_way_is_an_error_for_good)
+{
+        char c;
+        struct rs_tls_bytes *out = &engine_of(p->secure[0])->out;
+
+        ASSERT_EQ(rs_tls_engine_write(engine_of(p->secure[0]), "hello", 5), 5);
+        out->data[out->end - 1] ^= 1;
+        ASSERT_OK(resha_flush(p->secure[0]));
+        ASSERT_EQ(resha_read(p->secure[1], &c, 1), RESHA_TLS_EPROTOCOL);
+        ASSERT_EQ(resha_read(p->secure[1], &c, 1), RESHA_TLS_EPROTOCOL);
+        ASSERT_EQ(resha_write_all(p->secure[1], &c, 1, NULL), RESHA_TLS_EPROTOCOL);
+        resha_stream_closep(&p->secure[1]); /* with an alert */
+        ssize_t n = resha_read(p->secure[0], &c, 1);
+        ASSERT_TRUE(n == RESHA_TLS_EPROTOCOL || n == RESHA_TLS_EHANDSHAKE);
+        ASSERT_HAS(resha_error_of((int)n)->text, "bad record mac");
         return 0;
 }
