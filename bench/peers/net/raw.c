@@ -27,7 +27,7 @@ void raw_no_delay(int fd)
                 raw_die("TCP_NODELAY");
 }
 
-static int raw_listen(void)
+int raw_listen(void)
 {
         struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
         socklen_t size = sizeof at;

@@ -2,7 +2,7 @@
 #ifndef RAW_H
 #define RAW_H
 
-/* What the two bare servers share: the command line, the listening socket, and what sink and source count. */
+/* What the bare servers share: the command line, the listening socket, and what sink and source count. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +21,9 @@ struct raw {
 
 /* Reads the command line, echo|sink|source SIZE, listens, and prints the port. Ends the program where it fails. */
 void raw_begin(struct raw *r, int argc, char **argv);
+
+/* A socket that listens and does not block; prints its port. */
+int raw_listen(void);
 
 /* Ends the program with errno's message. */
 _Noreturn void raw_die(const char *what);
