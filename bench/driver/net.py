@@ -67,8 +67,8 @@ def running(bench, command, **environment):
             process.kill()
 
 
-def load(bench, mode, server, port, *arguments):
-    command = [os.path.join(bench.build, "bench", "net-load"), mode, port, str(server.pid), *map(str, arguments)]
+def load(bench, client, mode, server, port, *arguments):
+    command = [os.path.join(bench.build, "bench", client), mode, port, str(server.pid), *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
                           preexec_fn=prepare(cores(bench)[1]))
     if done.returncode == 3:
@@ -146,12 +146,12 @@ def usable(bench, servers):
     return {name: server for name, server in servers.items() if TRIED[name]}
 
 
-def measured(bench, name, servers, mode, *arguments):
-    """{server: [what net-load said, one for each round]}"""
+def measured(bench, name, servers, mode, *arguments, client="net-load"):
+    """{server: [what the client said, one for each round]}"""
     def once(server):
         command, environment = servers[server]
         with running(bench, command, **environment) as (process, port):
-            return load(bench, mode, process, port, *arguments)
+            return load(bench, client, mode, process, port, *arguments)
     return pairs.in_turns(bench.rounds or 11, {s: lambda s=s: once(s) for s in servers}, bench.progress(name))
 
 
@@ -236,15 +236,15 @@ def kernel_memory():
     return sum(int(row[1]) * int(row[3]) for row in rows)
 
 
-def idle_once(bench, server, connections):
+def idle_once(bench, server, connections, client="net-load", *how):
     command, environment = server
     with running(bench, command, **environment) as (process, port):
         before, kernel_before = memory_of(process.pid), kernel_memory()
-        client = [program(bench, "net-load"), "idle", port, str(process.pid), str(connections), "64"]
-        with subprocess.Popen(client, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        command = [program(bench, client), "idle", port, str(process.pid), *how, str(connections), "64"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                               preexec_fn=prepare(cores(bench)[1])) as load_process:
             if not load_process.stdout.readline():
-                raise RuntimeError("net-load idle: not all could connect")
+                raise RuntimeError(f"{client} idle: not all could connect")
             after, kernel_after = memory_of(process.pid), kernel_memory()
             load_process.stdin.close()
     result = {name: (after[name] - before[name]) / connections for name in before}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Handshakes, full or resumed, SLOTS at a time: each connection shakes hands, says that it ends, reads to the server's
- * end and makes room for the next. That each was what it had to be, full or resumed, is looked at. A resumed one goes on
- * from the newest ticket that the server has sent. */
+ * end and makes room for the next. That each was what it had to be, full or resumed, is looked at. A resumed one goes
+ * on from the newest ticket that the server has sent. */
 
 #include "load.h"
 

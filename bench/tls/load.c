@@ -274,7 +274,8 @@ static void make_tls(struct load *l, const char *version, const char *cipher)
         int number = new ? TLS1_3_VERSION : TLS1_2_VERSION;
 
         l->tls = SSL_CTX_new(TLS_client_method());
-        if (!l->tls || !SSL_CTX_set_min_proto_version(l->tls, number) || !SSL_CTX_set_max_proto_version(l->tls, number) ||
+        if (!l->tls || !SSL_CTX_set_min_proto_version(l->tls, number) ||
+            !SSL_CTX_set_max_proto_version(l->tls, number) ||
             !SSL_CTX_set_ciphersuites(l->tls, wide ? "TLS_AES_256_GCM_SHA384" : "TLS_AES_128_GCM_SHA256") ||
             !SSL_CTX_set_cipher_list(l->tls, wide ? "ECDHE+AES256+AESGCM" : "ECDHE+AES128+AESGCM"))
                 load_die("SSL_CTX_new");

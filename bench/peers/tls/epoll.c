@@ -4,15 +4,15 @@
  *     peer-tls socket|memory SIZE CERTIFICATE KEY
  *
  * Both ways to put OpenSSL on a socket, each as well as can be; the better one counts.
- *   socket  OpenSSL's own BIO on the descriptor, with read-ahead, so that a record is one read and not two. The socket is
- *           watched level-triggered: when OpenSSL has nothing left, the loop looks again, which spares the read that
+ *   socket  OpenSSL's own BIO on the descriptor, with read-ahead, so that a record is one read and not two. The socket
+ *           is watched level-triggered: when OpenSSL has nothing left, the loop looks again, which spares the read that
  *           would say EAGAIN.
  *   memory  A BIO of our own over two buffers that all connections share: recv and send are ours, all records that came
- *           together are read by one call, and all that OpenSSL writes in a turn goes out by one. Edge-triggered; a read
- *           that gives less than there is room for has emptied the socket. What cannot be decrypted yet, half a record,
- *           is OpenSSL's (it reads ahead into its own buffer), so that nothing of a connection stays in ours.
- * Buffers are released when they are empty, sessions are resumed by ticket. A closed loop of one message at a time never
- * fills a socket: what cannot be sent at once is kept in memory of its own, in one place. */
+ *           together are read by one call, and all that OpenSSL writes in a turn goes out by one. Edge-triggered; a
+ *           read that gives less than there is room for has emptied the socket. What cannot be decrypted yet, half a
+ *           record, is OpenSSL's (it reads ahead into its own buffer), so that nothing of a connection stays in ours.
+ * Buffers are released when they are empty, sessions are resumed by ticket. A closed loop of one message at a time
+ * never fills a socket: what cannot be sent at once is kept in memory of its own, in one place. */
 
 #include <errno.h>
 #include <signal.h>
