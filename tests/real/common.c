@@ -31,6 +31,15 @@ static unsigned entries(const char *path)
 #endif
 #endif
 
+bool real_under_asan(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+        return true;
+#else
+        return false;
+#endif
+}
+
 bool real_under_tsan(void)
 {
 #ifdef __SANITIZE_THREAD__

@@ -11,6 +11,7 @@
 
 /* Entries of /proc/self/task (always 1 under TSan) and /proc/self/fd. */
 bool real_under_tsan(void);
+bool real_under_asan(void);
 unsigned real_threads(void);
 unsigned real_fds(void);
 

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <resha/test.h>
+
 /* fn in a forked child: its exit code, or -1. Under TSan there is no child with threads of its own. */
 static int in_child(int (*fn)(void *arg), void *arg)
 {
@@ -83,7 +85,9 @@ static int raise_usr1(void *arg)
         int rc = resha_sleep(RESHA_MS(2));
 
         (void)arg;
-        return rc < 0 ? rc : raise(SIGUSR1);
+        if (rc == 0)
+                rc = test_is_sim() ? resha_test_signal(SIGUSR1) : raise(SIGUSR1);
+        return rc;
 }
 
 static int add_one(void *arg)

@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <resha/process.h>
+
 #define KEY_INTERRUPT "\003"
 #define KEY_QUIT "\034"
 #define KEY_STOP "\032"
@@ -468,21 +470,27 @@ TEST(the_end_of_the_terminal_is_sighup)
 
 /* ---- children ---- */
 
-static int with_a_child(void *arg)
+static int how_it_ends(void *arg)
 {
-        pid_t pid = fork();
-        int status;
+        resha_exit e;
+        int rc = resha_process_wait(arg, &e);
+
+        dprintf(1, "ended by %d\n", rc == 0 && e.signalled ? e.code : -1);
+        return rc;
+}
+
+/* A pipeline of the shell, which is of the same job: the key is for all of it. */
+static int with_a_pipeline(void *arg)
+{
+        const char *const argv[] = { "sh", "-c", "echo ready; cat /dev/zero | sleep 100", NULL };
+        RESHA_CLEANUP(resha_process_closep) resha_process *p = NULL;
 
         (void)arg;
-        if (pid == 0) {
-                execlp("sleep", "sleep", "100", (char *)NULL);
-                _exit(127);
-        }
-        usleep(20000);
-        dprintf(1, "ready\n");
-        int rc = resha_sleep(RESHA_S(100));
-        ASSERT_EQ(waitpid(pid, &status, 0), pid); /* does not wait: the key was for both */
-        dprintf(1, "child %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : -1);
+        ASSERT_OK(resha_process_spawn(&(resha_process_opts){ .argv = argv }, &p));
+        int rc = resha_process_wait(p, NULL);
+        dprintf(1, "cancelled %d\n", rc == -ECANCELED);
+        if (resha_shielded(RESHA_S(10), how_it_ends, p) < 0)
+                dprintf(1, "it goes on\n");
         return rc;
 }
 
@@ -490,10 +498,37 @@ TEST(ctrl_c_is_for_children_of_the_same_job_too)
 {
         struct terminal t;
 
-        start(&t, with_a_child, true);
+        start(&t, with_a_pipeline, true);
         see(&t, "ready");
         type(&t, KEY_INTERRUPT);
-        see(&t, "child 2");
+        see(&t, "cancelled 1");
+        see(&t, "ended by 2");
+        exits_with(&t, 130);
+        done(&t);
+}
+
+/* In a group of its own it does not get the key, and is ended by its owner. */
+static int with_an_own_group(void *arg)
+{
+        const char *const argv[] = { "sh", "-c",
+                                     "trap 'echo got INT; exit' INT; trap 'echo got TERM; exit' TERM; "
+                                     "echo ready; while :; do sleep 0.01; done",
+                                     NULL };
+        RESHA_CLEANUP(resha_process_closep) resha_process *p = NULL;
+
+        (void)arg;
+        ASSERT_OK(resha_process_spawn(&(resha_process_opts){ .argv = argv, .group = true }, &p));
+        return resha_process_wait(p, NULL);
+}
+
+TEST(a_child_in_a_group_of_its_own_is_ended_by_its_owner)
+{
+        struct terminal t;
+
+        start(&t, with_an_own_group, true);
+        see(&t, "ready");
+        type(&t, KEY_INTERRUPT);
+        see(&t, "got TERM");
         exits_with(&t, 130);
         done(&t);
 }
