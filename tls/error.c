@@ -98,7 +98,6 @@ static const char *clearer(int reason, bool server)
         switch (reason) {
         case SSL_R_WRONG_VERSION_NUMBER:
         case SSL_R_UNKNOWN_PROTOCOL:
-        case SSL_R_BAD_RECORD_TYPE:
                 return server ? "what came is not TLS" : "what came is not TLS: is that the right port?";
         case SSL_R_HTTP_REQUEST: return "what came is plain HTTP";
         case SSL_R_HTTPS_PROXY_REQUEST: return "what came is a request to a plain HTTP proxy";
@@ -108,6 +107,7 @@ static const char *clearer(int reason, bool server)
         case SSL_R_NO_SHARED_CIPHER:
         case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM: return "no cipher or kind of key in common";
         case SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC: return "a record was changed on its way";
+        case SSL_R_RECORD_TOO_SMALL: return "too many empty records";
         case SSL_R_INAPPROPRIATE_FALLBACK: return "somebody has made the peer use an older version than both have";
         case SSL_R_DH_KEY_TOO_SMALL: return "the peer's DH key is too small";
         case SSL_R_UNSAFE_LEGACY_RENEGOTIATION_DISABLED: return "the peer is too old: it knows no secure renegotiation";

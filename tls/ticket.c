@@ -126,6 +126,8 @@ static int prepare(SSL *ssl, unsigned char name[16], unsigned char *iv, EVP_CIPH
                 memcpy(name, k.name, sizeof k.name);
         } else {
                 rc = opening_key(set->tickets, name, &k);
+                if (rc == 1 && SSL_version(ssl) >= TLS1_3_VERSION)
+                        rc = 2; /* one ticket is for one connection: who comes with the last one needs another */
         }
         if (rc > 0 &&
             (EVP_CipherInit_ex2(cipher, EVP_aes_256_cbc(), k.cipher, iv, seal, NULL) != 1 || !set_mac(mac, &k)))

@@ -314,12 +314,12 @@ MEETING(key_updates_between_data_are_fine, .evil.server = true, .attack = update
 
 MEETING(flood_of_empty_records, .attack = floods_empty_records)
 {
-        refused(f, "record too small");
+        refused(f, "too many empty records");
 }
 
 MEETING(flood_of_empty_records_in_tls12, .evil.old = true, .attack = floods_empty_records)
 {
-        refused(f, "record too small");
+        refused(f, "too many empty records");
 }
 
 MEETING(some_empty_records_are_fine, .attack = sends_some_empty_records)
@@ -394,13 +394,13 @@ MEETING(a_chain_of_a_thousand_certificates, .evil.server = true, .evil.chain = 1
 
 MEETING(a_request_of_http_to_a_server, .plain = "GET / HTTP/1.1\r\nHost: a\r\n\r\n", .plain_size = 27, .plain_times = 1)
 {
-        refused_in_the_handshake(f, "http request");
+        refused_in_the_handshake(f, "what came is plain HTTP");
 }
 
 MEETING(an_answer_of_http_to_a_client, .evil.server = true, .plain = "HTTP/1.1 400 Bad Request\r\n\r\n",
         .plain_size = 28, .plain_times = 1)
 {
-        refused_in_the_handshake(f, "wrong version number");
+        refused_in_the_handshake(f, "is that the right port?");
 }
 
 MEETING(a_flood_of_plain_warnings, .plain = "\25\3\3\0\2\1\132", .plain_size = 7, .plain_times = FLOOD)

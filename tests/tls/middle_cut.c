@@ -69,6 +69,8 @@ static int cuts(void *arg)
 
 LAWS(cut_at_every_record_in_tls13, cuts, .version = RESHA_TLS_1_3)
 LAWS(cut_at_every_record_in_tls12, cuts, .version = RESHA_TLS_1_2)
+LAWS(cut_at_every_record_of_resumed_tls13, cuts, .version = RESHA_TLS_1_3, .resumed = true)
+LAWS(cut_at_every_record_of_resumed_tls12, cuts, .version = RESHA_TLS_1_2, .resumed = true)
 LAWS(cut_at_every_record_with_both_certificates, cuts, .version = RESHA_TLS_1_3, .mutual = true)
 
 /* ---- silent ---- */

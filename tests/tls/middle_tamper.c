@@ -78,3 +78,5 @@ static int tampers(void *arg)
 
 LAWS(every_record_tampered_with_in_tls13, tampers, .version = RESHA_TLS_1_3)
 LAWS(every_record_tampered_with_in_tls12, tampers, .version = RESHA_TLS_1_2)
+LAWS(every_record_tampered_with_of_resumed_tls13, tampers, .version = RESHA_TLS_1_3, .resumed = true)
+LAWS(every_record_tampered_with_of_resumed_tls12, tampers, .version = RESHA_TLS_1_2, .resumed = true)
