@@ -51,8 +51,9 @@ static int answers(resha_test_process *p, void *arg)
         return rc;
 }
 
-/* semantics 280: if communicate(input) is used, then stdin is fed and closed and both outputs are read at the same
- * time, then the exit is awaited */
+/* semantics 280 same
+ * asyncio: communicate() feeds the input, reads both outputs at once, and waits for the exit.
+ * resha: the same, by resha_process_communicate(). */
 TASK(semantics_280_communicate_feeds_and_reads_both_at_once)
 {
         PROCESS(p);
@@ -227,8 +228,8 @@ static int64_t held(int64_t ms, resha_duration time, size_t limit, resha_output 
         return took;
 }
 
-/* semantics 282: communicate ends with the process: what another one holds open is read for a while, and all that the
- * process itself has written is there */
+/* It ends with the process: what another one holds open is read for a while, and all that the process itself has
+ * written is there. */
 TASK(a_pipe_that_another_process_holds_is_read_for_a_second)
 {
         OUTPUT(out);
@@ -317,7 +318,10 @@ static int talk(void *arg)
         return t->rc = resha_process_communicate(t->p, NULL, 0, 0, t->out, NULL);
 }
 
-/* semantics 282: if communicate is cancelled, then the child goes on, and the output read so far is there */
+/* semantics 282 better
+ * asyncio: a communicate() that is cancelled loses what it has read, and the child goes on.
+ * resha: what has come lies with the caller; the process goes on until its owner ends it, and a second
+ * resha_process_communicate() goes on reading. */
 TASK(semantics_282_output_is_kept_by_a_cancel)
 {
         PROCESS(p);
