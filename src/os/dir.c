@@ -66,7 +66,7 @@ static bool take(resha_dir *dir, resha_dir_entry *ret_entry)
                 if (is_itself(e->d_name))
                         continue;
                 *ret_entry = (resha_dir_entry){ .name = e->d_name,
-                                                .kind = rs_file_kind(DTTOIF(e->d_type)),
+                                                .kind = rs_file_kind(DTTOIF((mode_t)e->d_type)),
                                                 .inode = e->d_ino };
                 return true;
         }

@@ -45,8 +45,10 @@ static ssize_t copy_by_kernel(struct rs_replace *r, size_t size)
                              .size = size };
         ssize_t n = r->buffer ? -EOPNOTSUPP : rs_sys_disk(&d);
 
+        if (n == 0 && r->offset > 0 && r->offset >= r->found.size)
+                return 0;
         switch (n) {
-        case 0: /* also said of what has bytes, but tells no size */
+        case 0: /* also said of what has bytes, but does not tell its size */
         case -EXDEV:
         case -EINVAL:
         case -ENOSYS:
