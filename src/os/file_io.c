@@ -17,6 +17,9 @@ static int failed(const resha_file *f, int code, const char *verb, int64_t offse
         if (code == -ESPIPE || code == -EAGAIN)
                 return resha_fail_at(code, NULL, "%s %s: %s (adopt it as a stream: resha_stream_adopt())", verb,
                                      rs_path_text(f->path, text), resha_strerror(code));
+        if (code == -EINVAL && (f->flags & O_DIRECT))
+                return resha_fail_at(code, NULL, "%s %s: buffer, size and offset must be aligned for O_DIRECT", verb,
+                                     rs_path_text(f->path, text));
         if (offset < 0 || (code != -EIO && code != -EINVAL))
                 return rs_path_failed(code, verb, f->path);
         return resha_fail_at(code, NULL, "%s %s at byte %lld: %s", verb, rs_path_text(f->path, text), (long long)offset,

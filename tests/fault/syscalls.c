@@ -320,3 +320,66 @@ TEST(fault_syscalls_of_unix_listeners)
         closedir(d);
         ASSERT_EQ(rmdir(folder), 0);
 }
+
+/* ---- files: each is what it was or what it was to be, and nothing is beside it ---- */
+
+static char files_folder[] = "/tmp/resha-fault-XXXXXX";
+
+static int use_file(const char *path)
+{
+        resha_file *f RESHA_CLEANUP(resha_file_closep) = NULL;
+        char buf[8];
+        int rc = resha_file_open(path, O_RDWR, 0, &f);
+        ssize_t n = rc < 0 ? rc : resha_file_read(f, buf, sizeof buf, 0);
+
+        if (n < 0)
+                return (int)n;
+        ASSERT_EQ(n, 3);
+        rc = resha_file_write(f, "abc", 3, 0, NULL);
+        return rc < 0 ? rc : resha_file_sync(f);
+}
+
+static int list_files(void)
+{
+        resha_dir *d RESHA_CLEANUP(resha_dir_closep) = NULL;
+        resha_dir_entry e;
+        int rc = resha_dir_open(files_folder, &d);
+
+        while (rc >= 0 && (rc = resha_dir_next(d, &e)) > 0)
+                if (e.name[0] == '.')
+                        FAIL("%s was left", e.name);
+        return rc;
+}
+
+static int files_main(void *arg)
+{
+        char a[64], b[64];
+        void *data;
+        int rc;
+
+        (void)arg;
+        snprintf(a, sizeof a, "%s/a", files_folder);
+        snprintf(b, sizeof b, "%s/b", files_folder);
+        if ((rc = resha_file_save(a, "abc", 3, NULL)) < 0 || (rc = use_file(a)) < 0 ||
+            (rc = resha_file_load(a, 0, &data, NULL)) < 0)
+                return rc;
+        resha_free(data);
+        rc = resha_file_copy(a, b, NULL, NULL);
+        if (rc < 0 || (rc = list_files()) < 0)
+                return rc;
+        return resha_path_unlink(b);
+}
+
+TEST(fault_syscalls_of_files)
+{
+        char path[64];
+
+        ASSERT_TRUE(mkdtemp(files_folder) != NULL);
+        run_with_all_faults(files_main);
+        ASSERT_TRUE(hits[RS_SYS_FSYNC] && hits[RS_SYS_RENAME] && hits[RS_SYS_STATX] && hits[RS_SYS_GETDENTS]);
+        for (const char *name = "ab"; *name; name++) {
+                snprintf(path, sizeof path, "%s/%c", files_folder, *name);
+                unlink(path);
+        }
+        ASSERT_EQ(rmdir(files_folder), 0);
+}

@@ -211,6 +211,150 @@ TEST(file_calls_that_fail_leave_the_old_file_and_nothing_else)
         folder_remove(&dir);
 }
 
+/* ---- what some kernels and file systems cannot do ---- */
+
+static enum rs_syscall lacks;
+
+static int lacking(enum rs_syscall call)
+{
+        if (call != lacks || atomic_fetch_sub(&countdown, 1) < 1)
+                return 0;
+        atomic_fetch_add(&hit, 1);
+        return fault;
+}
+
+/* From now on the next n calls of a kind give `code`. */
+static void lack(enum rs_syscall call, int n, int code)
+{
+        lacks = call;
+        fault = code;
+        atomic_store(&countdown, n);
+        atomic_store(&hit, 0);
+        rs_fault_hook = lacking;
+}
+
+static void lacks_nothing(void)
+{
+        rs_fault_hook = NULL;
+        ASSERT_TRUE(atomic_load(&hit) > 0);
+}
+
+TASK(file_system_without_some_calls)
+{
+        FOLDER(d);
+        OPEN_FILE(f);
+        OPEN_FILE(none);
+        static const resha_save_opts exclusive = { .exclusive = true };
+        static const int not_copied[] = { -EXDEV, -EINVAL, -EOPNOTSUPP, -ENOSYS, -EPERM };
+        uint64_t bytes;
+
+        lack(RS_SYS_OPEN, 1, -EOPNOTSUPP); /* O_TMPFILE */
+        int rc = resha_file_temp(d.path, &f);
+        lacks_nothing();
+        ASSERT_OK(rc);
+        ASSERT_OK(resha_file_write(f, "abc", 3, 0, NULL));
+        ASSERT_EQ(entries(d.path), 0);
+
+        lack(RS_SYS_RENAME, 2, -EINVAL); /* RENAME_NOREPLACE */
+        rc = resha_file_save(in(&d, "a"), "one", 3, &exclusive);
+        rs_fault_hook = NULL;
+        ASSERT_OK(rc);
+        lack(RS_SYS_RENAME, 2, -EINVAL);
+        rc = resha_file_save(in(&d, "a"), "two", 3, &exclusive);
+        rs_fault_hook = NULL;
+        ASSERT_EQ(rc, -EEXIST);
+        ASSERT_STR(text_of(in(&d, "a")), "one");
+        ASSERT_EQ(entries(d.path), 1);
+
+        for (size_t i = 0; i < sizeof not_copied / sizeof not_copied[0]; i++) {
+                lack(RS_SYS_COPY_FILE, 1000, not_copied[i]);
+                rc = resha_file_copy(in(&d, "a"), in(&d, "b"), NULL, &bytes);
+                lacks_nothing();
+                ASSERT_OK(rc);
+                ASSERT_EQ(bytes, 3);
+                ASSERT_STR(text_of(in(&d, "b")), "one");
+        }
+
+        lack(RS_SYS_FSYNC, 1000, -EINVAL); /* neither of files nor of folders */
+        rc = resha_file_save(in(&d, "a"), "three", 5, NULL);
+        lacks_nothing();
+        ASSERT_OK(rc);
+
+        lack(RS_SYS_OPEN, 1000, -EMFILE);
+        rc = resha_file_open(in(&d, "a"), O_RDONLY, 0, &none);
+        lacks_nothing();
+        ASSERT_EQ(rc, -EMFILE);
+        ASSERT_HAS(said(rc), "as many descriptors as it may: ulimit -n");
+        return 0;
+}
+
+TASK(file_sync_that_failed_stays_failed)
+{
+        FOLDER(d);
+        OPEN_FILE(f);
+
+        ASSERT_OK(resha_file_open(in(&d, "a"), O_WRONLY | O_CREAT, 0600, &f));
+        lack(RS_SYS_FSYNC, 1, -EIO);
+        int rc = resha_file_sync(f);
+        lacks_nothing();
+        ASSERT_EQ(rc, -EIO);
+        rc = resha_file_datasync(f);
+        ASSERT_EQ(rc, -EIO);
+        ASSERT_HAS(said(rc), "an earlier one failed, and what was written then is lost");
+        return 0;
+}
+
+TASK(file_close_says_what_closing_said)
+{
+        FOLDER(d);
+        resha_file *f;
+
+        ASSERT_OK(resha_file_open(in(&d, "a"), O_WRONLY | O_CREAT, 0600, &f));
+        lack(RS_SYS_CLOSE, 1, -EDQUOT);
+        int rc = resha_file_close(f);
+        lacks_nothing();
+        ASSERT_EQ(rc, -EDQUOT);
+        ASSERT_HAS(said(rc), "/a\": Disk quota exceeded (the owner has used what the disk grants)");
+        lack(RS_SYS_CLOSE, 1, -EIO); /* of the file beside */
+        rc = resha_file_save(in(&d, "a"), "new", 3, NULL);
+        lacks_nothing();
+        ASSERT_EQ(rc, -EIO);
+        ASSERT_STR(text_of(in(&d, "a")), "");
+        ASSERT_EQ(entries(d.path), 1);
+        return 0;
+}
+
+struct told {
+        int code;
+        enum resha_report_kind kind;
+};
+
+static void tell(const resha_report *report, void *arg)
+{
+        *(struct told *)arg = (struct told){ report->code, report->kind };
+}
+
+static int close_by_the_way(void *arg)
+{
+        resha_file *f RESHA_CLEANUP(resha_file_closep) = NULL;
+        int rc = resha_file_open(arg, O_WRONLY | O_CREAT, 0600, &f);
+
+        lack(RS_SYS_CLOSE, 1, -EIO);
+        return rc;
+}
+
+TEST(file_close_that_nobody_sees_is_reported)
+{
+        FOLDER(d);
+        struct told told = { 0 };
+
+        ASSERT_OK(test_run_opts(close_by_the_way, (void *)(uintptr_t)in(&d, "a"),
+                                &(resha_run_opts){ .report = tell, .report_arg = &told }));
+        rs_fault_hook = NULL;
+        ASSERT_EQ(told.kind, RESHA_REPORT_LOST_ERROR);
+        ASSERT_EQ(told.code, -EIO);
+}
+
 /* ---- a full disk, and other limits, in a process of their own ---- */
 
 static char mount_point[64];
