@@ -24,8 +24,9 @@
  *              sent tells how much was taken: all of it, even. The rest goes out with the next call that writes,
  *              flushes (resha_flush() does nothing else), reads, finishes or closes.
  *
- * Codes of reads and writes, beside those of the stream below: RESHA_TLS_ETRUNCATED, RESHA_TLS_EPROTOCOL. Once one has
- * failed so, all later ones say the same. */
+ * Codes of reads and writes, beside those of the stream below: RESHA_TLS_ETRUNCATED, RESHA_TLS_EPROTOCOL, and
+ * RESHA_TLS_EHANDSHAKE (in TLS 1.3 a server looks at a client's certificate when the client is through: that it is
+ * refused comes to the first read). Once one has failed so, all later ones say the same. */
 
 #include <resha/base.h>
 #include <resha/listener.h>
@@ -62,11 +63,12 @@ typedef struct resha_tls_name {
 } resha_tls_name;
 
 typedef struct resha_tls_opts {
-        /* Whom to trust: PEM certificates of authorities, in a file, a folder with hashed names, a text; all that are
-         * given count. [client: those of the system; server: nobody] */
+        /* Whom to trust: PEM certificates of authorities, in a file, in the files of a folder, in a text; all that are
+         * given count, and each of them ends a chain, root or not. [client: those of the system, or of $SSL_CERT_FILE
+         * and $SSL_CERT_DIR if one is set; server: nobody] */
         const char *trust_file, *trust_dir, *trust_pem;
-        /* PEM revocation lists: a certificate that the list of its authority names is refused, and so is one whose
-         * authority has no valid list in it. [NULL: not looked at] */
+        /* PEM revocation lists (CRL): a certificate that the list of its authority names is refused, and so is a peer
+         * whose authority has no list in it, or one that has expired. [NULL: not looked at] */
         const char *crl_file;
         /* Who we are: a PEM chain, own certificate first, and its key; as files or as texts. The key may stand in the
          * file or text of the certificate [key NULL]. A server must have one; a client, if it is asked for. */
@@ -81,9 +83,9 @@ typedef struct resha_tls_opts {
         const char *const *alpn;
         enum resha_tls_version min_version; /* [RESHA_TLS_1_2] */
         enum resha_tls_version max_version; /* [the highest that OpenSSL has] */
-        const char *ciphers;                /* of TLS 1.2, as OpenSSL writes lists [OpenSSL's] */
-        const char *suites;                 /* of TLS 1.3 [OpenSSL's] */
-        enum resha_tls_peer peer;           /* of a server [RESHA_TLS_PEER_NONE] */
+        const char *ciphers;      /* of TLS 1.2, as OpenSSL writes lists [AES-GCM and ChaCha20, with forward secrecy] */
+        const char *suites;       /* of TLS 1.3 [OpenSSL's] */
+        enum resha_tls_peer peer; /* of a server [RESHA_TLS_PEER_NONE] */
         /* DANGER: a client takes anybody for the one it wants to talk to. Each configuration that is made so is
          * reported (RESHA_REPORT_INSECURE), and resha_tls_about() says it of each connection. [false] */
         bool insecure;
@@ -96,16 +98,17 @@ typedef struct resha_tls_opts {
 
 /* A configuration for clients; NULL: all defaults. Texts and lists are copied; names of files, too, for reload. 0;
  * -ENOENT, -EACCES, ... with the name of a file; RESHA_TLS_ECERT what is in it is no certificate, no key, or one that
- * does not fit; -EINVAL options; -ENOMEM. Inside a task the files are read on the pool, and that is waited for,
- * cancelled or not. [any-thread] */
+ * does not fit, is encrypted, or too weak; -EINVAL options; -ENOMEM. Inside a task the files are read on the pool, and
+ * that is waited for, cancelled or not; the record says what is wrong. (Outside of tasks there is the code alone.)
+ * [any-thread] */
 RESHA_API int resha_tls_client(const resha_tls_opts *opts, resha_tls **ret_tls);
 
 /* The same for servers. [any-thread] */
 RESHA_API int resha_tls_server(const resha_tls_opts *opts, resha_tls **ret_tls);
 
 /* Reads the files again: handshakes that start from now on take what is in them, connections that are there go on as
- * they are. Sessions that were made before are not resumed. A failure leaves everything as it was. Errors as those of
- * the making. [any-thread] */
+ * they are. Sessions of before are resumed still, unless whom to trust has changed (or a client's own certificate). A
+ * failure leaves everything as it was. Errors as those of the making. [any-thread] */
 RESHA_API int resha_tls_reload(resha_tls *t);
 
 /* One reference more, or less: the last one releases it. NULL is fine. [any-thread] */

@@ -304,6 +304,23 @@ TASK(the_default_is_made_once)
         return 0;
 }
 
+/* A cancel does not reach in: it would be a code that says nothing of the files. */
+TASK(made_in_spite_of_a_cancel)
+{
+        resha_tls *t = NULL;
+
+        RESHA_SCOPE(s);
+        resha_timeout_begin(&s, RESHA_NS(0));
+        ASSERT_EQ(resha_checkpoint(), -ECANCELED);
+        ASSERT_OK(resha_tls_client(&(resha_tls_opts){ .trust_pem = cert_pem(good_root()) }, &t));
+        ASSERT_OK(resha_tls_reload(t));
+        ASSERT_EQ(resha_tls_client(&(resha_tls_opts){ .trust_file = "nowhere" }, &t), -ENOENT);
+        resha_tls_unref(t);
+        ASSERT_EQ(resha_checkpoint(), -ECANCELED);
+        ASSERT_EQ(resha_scope_end(&s, 0), 0);
+        return 0;
+}
+
 /* ---- nobody is verified ---- */
 
 static struct {

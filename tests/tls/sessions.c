@@ -222,6 +222,34 @@ TASK(another_server_cannot_open_a_ticket)
         return 0;
 }
 
+/* A client whose certificate has expired does not get in by its ticket. */
+TASK(a_ticket_ends_with_the_client_s_certificate)
+{
+        const struct cert *leaf = good_leaf("a.example");
+
+        for (int i = 0; i < 2; i++) {
+                const struct cert *ann = cert_new(good_middle(), &(struct cert_opts){ .name = "Ann", .until = 2 });
+                struct two t = { client_of(&(resha_tls_opts){ .trust_pem = cert_pem(good_root()),
+                                                              .cert_pem = cert_chain_pem(ann),
+                                                              .key_pem = cert_key_pem(ann),
+                                                              .max_version = versions[i] }),
+                                 server_of(&(resha_tls_opts){ .cert_pem = cert_chain_pem(leaf),
+                                                              .key_pem = cert_key_pem(leaf),
+                                                              .trust_pem = cert_pem(good_root()),
+                                                              .peer = RESHA_TLS_PEER_REQUIRE }) };
+                ASSERT_EQ(resumes(&t), 0);
+                ASSERT_EQ(resumes(&t), 1);
+                sleep(3);
+                struct shake s = { .client = t.client, .server = t.server, .opts.port = 443 };
+                shake(&s);
+                ASSERT_EQ(s.rc[1], RESHA_TLS_EVERIFY);
+                ASSERT_HAS(s.text[1], "certificate of the client: expired on");
+                shake_free(&s);
+                release(&t);
+        }
+        return 0;
+}
+
 /* ---- reload ---- */
 
 static resha_tls_opts file_opts(const struct cert *leaf, const struct cert *trust)
