@@ -70,7 +70,8 @@ typedef struct resha_run_opts {
         /* SIGTERM cancels the main task, too, unless tasks of the run ask for it (signal.h); further ones do nothing
          * more [false] */
         bool terminate;
-        unsigned threads;        /* most of the loop's default pool, to 256 [number of processors + 4, at most 32] */
+        unsigned threads;        /* most of the loop's default pool, to 256 [number of processors + 4, at most 32];
+                                  * and most of those that wait for files [32] */
         resha_report_fn *report; /* [NULL: reports are dropped, but counted] */
         void *report_arg;
         struct resha_error *ret_error; /* the error record of fn, code 0 if it succeeded [NULL]; written always */

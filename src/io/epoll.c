@@ -110,6 +110,8 @@ static bool ep_cancel(struct rs_backend *b, struct rs_op *op)
 static int ep_wait(struct rs_backend *b, int64_t deadline)
 {
         struct ep *e = ep_of(b);
+
+        kn_go(&e->kn);
         int n = rs_sys_epoll_wait(e->epfd, e->events, EP_EVENTS_MAX, kn_timeout(&e->kn, deadline));
 
         for (int i = 0; i < n; i++) {
@@ -149,7 +151,8 @@ static void ep_destroy(struct rs_backend *b)
 /* Nothing is held back here, but for what has come back from the crew meanwhile. */
 static int ep_descriptor(struct rs_backend *b)
 {
-        return kn_will_tell(kn_of(b)) ? ep_of(b)->epfd : -EAGAIN;
+        kn_go(kn_of(b));
+        return rs_list_empty(&b->done) && kn_will_tell(kn_of(b)) ? ep_of(b)->epfd : -EAGAIN;
 }
 
 static const struct rs_backend_ops ep_ops = {

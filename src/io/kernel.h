@@ -99,7 +99,15 @@ bool kn_crew_sleep(struct kn_crew *c);               /* false: something has fin
 void kn_crew_take(struct kn_crew *c);                /* what has finished is done */
 void kn_crew_end(struct kn_crew *c);
 
-/* For both, at the end of wait(), and of descriptor(): whether it will say so. */
+void kn_crew_go(struct kn_crew *c); /* what has been submitted is on its way */
+
+/* For both, at the beginning and end of wait(), and of descriptor(): whether it will say so. */
+static inline void kn_go(struct kn *k)
+{
+        if (RS_UNLIKELY(k->crew))
+                kn_crew_go(k->crew);
+}
+
 static inline void kn_take(struct kn *k)
 {
         if (RS_UNLIKELY(k->crew))

@@ -452,6 +452,7 @@ static int wait_once(struct ur *u, int64_t deadline)
 {
         int rc = -EAGAIN;
 
+        kn_go(&u->kn);
         end_rests(u);
         bool given = give(u);
         int64_t timeout = kn_timeout(&u->kn, deadline);
@@ -502,6 +503,8 @@ static int ur_descriptor(struct rs_backend *b)
 {
         struct ur *u = ur_of(b);
         int rc = make_pollable(u);
+
+        kn_go(&u->kn);
 
         if (rc == 0)
                 rc = give(u) ? 0 : -EAGAIN;

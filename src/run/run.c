@@ -39,6 +39,9 @@ int rs_run_refuse(const resha_run_opts *opts, int code, const char *format, ...)
         return resha_fail_at(code, NULL, "%s", e.text);
 }
 
+/* Threads for calls about files: they wait for disks, not for processors, and start when they are needed. */
+enum { CREW_DEFAULT = 32 };
+
 static bool env_true(const char *name)
 {
         const char *v = getenv(name);
@@ -106,7 +109,7 @@ int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run)
         rc = rs_world_open(opts, o.backend, &world);
         if (rc < 0)
                 return rc;
-        world.backend->threads = o.threads;
+        world.backend->threads = opts && opts->threads ? opts->threads : CREW_DEFAULT;
         struct rs_run *r = resha_calloc(1, sizeof *r);
         rc = r ? rs_loop_init(&r->loop, &o, world.backend) : -ENOMEM;
         if (rc < 0) {

@@ -9,9 +9,12 @@
 #include "sys/disk.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <linux/stat.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,10 +66,70 @@ ssize_t rs_sys_disk_opened(ssize_t fd, int flags)
 
         if (fd < 0)
                 return fd;
-        if (fstat((int)fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+        if (!(flags & O_NONBLOCK) && fstat((int)fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
                 (void)fcntl((int)fd, F_SETFL, flags & ~O_NONBLOCK);
         return rs_sys_move_up((int)fd);
 }
+
+/* ---- without waiting ---- */
+
+/* File systems whose files open without another machine or process that has a say. */
+static bool is_local(int dir, const char *path)
+{
+        static const unsigned kinds[] = {
+                0xef53 /* ext2 to ext4 */,  0x58465342 /* XFS */,   0x9123683e /* btrfs */, 0x01021994 /* tmpfs */,
+                0x794c7630 /* overlayfs */, 0xf2f52010 /* F2FS */,  0x2fc12fc1 /* ZFS */,   0xca451a4e /* bcachefs */,
+                0x73717368 /* squashfs */,  0xe0f5e1e2 /* EROFS */,
+        };
+        struct statfs st;
+
+        if ((dir == AT_FDCWD ? statfs(path, &st) : fstatfs(dir, &st)) < 0)
+                return false;
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+                if ((unsigned)st.f_type == kinds[i])
+                        return true;
+        return false;
+}
+
+/* Of the root and of the working folder. Neither changes often, and statfs(2) is half an open: it is asked again after
+ * a while. */
+static bool starts_local(int dir, const char *path)
+{
+        enum { AGAIN = 64 };
+        static atomic_uint asked[2];
+        static atomic_bool local[2];
+        bool root = path[0] == '/';
+
+        if (!root && dir != AT_FDCWD)
+                return is_local(dir, "");
+        if (atomic_fetch_add_explicit(&asked[root], 1, memory_order_relaxed) % AGAIN == 0)
+                atomic_store_explicit(&local[root], is_local(AT_FDCWD, root ? "/" : "."), memory_order_relaxed);
+        return atomic_load_explicit(&local[root], memory_order_relaxed);
+}
+
+/* What the kernel has names and pages of at hand, on the file system where the path begins: that of another mount may
+ * ask somebody when it is opened, which no flag prevents. -EAGAIN: anything else. */
+static ssize_t open_now(const struct rs_disk *d)
+{
+        struct open_how how = { .flags = (uint64_t)(unsigned)(d->flags | O_CLOEXEC | O_NONBLOCK),
+                                .resolve = RESOLVE_CACHED | RESOLVE_NO_XDEV };
+        int dir = folder(d->fd);
+
+        if (d->flags & (O_CREAT | O_TRUNC | O_PATH) || !starts_local(dir, d->path))
+                return -EAGAIN;
+        ssize_t fd = DISK(syscall(SYS_openat2, dir, d->path, &how, sizeof how));
+        return fd == -EXDEV || fd == -EINVAL || fd == -ENOSYS || fd == -EPERM ? -EAGAIN : fd;
+}
+
+static ssize_t read_now(const struct rs_disk *d)
+{
+        struct iovec part = { d->buf, d->size };
+        ssize_t n = DISK(preadv2(d->fd, &part, 1, d->offset < 0 ? -1 : d->offset, RWF_NOWAIT));
+
+        return n == -EOPNOTSUPP || n == -ENOSYS || n == -EINVAL ? -EAGAIN : n;
+}
+
+/* ---- waiting ---- */
 
 /* EAGAIN is somebody's lease of a file; of a device it is what that has to say. */
 static ssize_t disk_open(const struct rs_disk *d)
@@ -75,6 +138,8 @@ static ssize_t disk_open(const struct rs_disk *d)
         int64_t end = 0;
         struct stat st;
 
+        if (d->now)
+                return rs_sys_disk_opened(open_now(d), d->flags);
         for (long ms = 1;; ms = ms < 50 ? 2 * ms : 50) {
                 ssize_t fd = DISK(openat(folder(d->fd), d->path, flags, (mode_t)d->mode));
                 if (fd != -EAGAIN)
@@ -89,6 +154,8 @@ static ssize_t disk_open(const struct rs_disk *d)
 
 static ssize_t disk_read(const struct rs_disk *d)
 {
+        if (d->now)
+                return read_now(d);
         return d->offset < 0 ? DISK(read(d->fd, d->buf, d->size)) : DISK(pread(d->fd, d->buf, d->size, d->offset));
 }
 

@@ -18,7 +18,8 @@ struct statx;
  * fd2), 0 being the working folder: no descriptor of ours is 0. */
 enum rs_disk_call {
         RS_DISK_OPEN = 1, /* path, flags (O_*), mode: a descriptor. O_CLOEXEC and O_NONBLOCK are added: no FIFO, device
-                             or lock of another's holds a thread; of a file or folder it is blocking afterwards */
+                             or lock of another's holds a thread; of a file or folder it is blocking afterwards,
+                             unless O_NONBLOCK was among the flags */
         RS_DISK_READ,     /* fd, buf, size, offset (-1: where it is): bytes, 0 at the end */
         RS_DISK_WRITE,    /* fd, buf, size, offset (-1: where it is, or the end with O_APPEND): bytes */
         RS_DISK_SYNC,     /* fd */
@@ -40,21 +41,7 @@ enum rs_disk_call {
 };
 
 struct rs_disk {
-        enum rs_disk_call call;
-        int flags;
-        unsigned mode, mask;
-        int fd, fd2;
-        const char *path, *path2;
-        void *buf; /* not written to by WRITE */
-        size_t size;
-        int64_t offset, offset2;
-        struct statx *stat;
-        /* RUN: on a thread of the crew, where nothing of tasks may be called; what it needs lies around d, or behind
-         * arg */
-        ssize_t (*run)(struct rs_disk *d);
-        void *arg; /* RUN's */
-
-        /* The backend's, while it is under way. */
+        /* The backend's, while it is under way. These come first: few lines of memory go from thread to thread. */
         union {
                 struct rs_work work;
                 struct rs_timer timer; /* in the simulated world */
@@ -62,6 +49,24 @@ struct rs_disk {
         struct rs_disk *next; /* among the finished ones */
         void *op, *crew;
         ssize_t result;
+        bool tried; /* with `now`, in vain */
+        bool fresh; /* not handed to the crew yet */
+
+        bool now;   /* set by the backend, and handed on by run() to the calls that it makes: do not wait. OPEN, READ:
+                       -EAGAIN where it might have to. Others are only for what is known not to wait */
+        bool quick; /* RUN: run() may be called with `now` set, on the loop's thread; if that was -EAGAIN once more,
+                       without, on a thread of the crew, and goes on where it was */
+        enum rs_disk_call call;
+        ssize_t (*run)(struct rs_disk *d); /* RUN: on a thread of the crew, where nothing of tasks may be called */
+        void *arg;                         /* RUN's; what it needs may lie around d as well */
+        const char *path, *path2;
+        int fd, fd2;
+        int flags;
+        unsigned mode, mask;
+        void *buf; /* not written to by WRITE */
+        size_t size;
+        int64_t offset, offset2;
+        struct statx *stat;
 };
 
 /* Makes the call. Never EINTR; a call that a file system answers with EAGAIN though it should have waited is made

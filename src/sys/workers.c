@@ -129,6 +129,37 @@ int rs_workers_add(struct rs_workers *c, struct rs_work *w)
         return rc;
 }
 
+int rs_workers_add_all(struct rs_workers *c, struct rs_list *works)
+{
+        struct rs_node *n;
+        bool signal;
+
+        rs_lock(&c->lock);
+        c->leave = c->unattended = false;
+        while ((n = rs_list_pop(works))) {
+                RS_CONTAINER(n, struct rs_work, node)->queued = true;
+                rs_list_push(&c->queue, n);
+                c->queued++;
+        }
+        int rc = call(c, &signal);
+        while (rc < 0 && c->threads == 0 && c->queued)
+                rs_list_push(works, &take(c)->node);
+        rc = rs_list_empty(works) ? 0 : rc;
+        rs_unlock(&c->lock);
+        if (signal)
+                rs_cond_signal(&c->come);
+        return rc;
+}
+
+struct rs_work *rs_workers_take(struct rs_workers *c, bool (*fits)(const struct rs_work *w))
+{
+        rs_lock(&c->lock);
+        bool fit = c->queued && fits(RS_CONTAINER(c->queue.first, struct rs_work, node));
+        struct rs_work *w = fit ? take(c) : NULL;
+        rs_unlock(&c->lock);
+        return w;
+}
+
 bool rs_workers_remove(struct rs_workers *c, struct rs_work *w)
 {
         rs_lock(&c->lock);

@@ -19,8 +19,6 @@ struct rs_work {
 
 struct rs_workers {
         struct rs_lock lock;
-        struct rs_cond come; /* there is work, or no reason to stay */
-        struct rs_cond gone; /* a thread has left */
         struct rs_list queue;
         size_t queued;    /* in the queue */
         unsigned most;    /* threads */
@@ -30,6 +28,8 @@ struct rs_workers {
         bool leave;       /* who is idle goes home */
         bool unattended;  /* and nobody joins it */
         bool has_left;
+        struct rs_cond come;   /* there is work, or no reason to stay */
+        struct rs_cond gone;   /* a thread has left */
         struct rs_thread left; /* the last one that went, not joined yet */
         char name[16];
 };
@@ -48,6 +48,12 @@ int rs_workers_add(struct rs_workers *c, struct rs_work *w);
 
 /* True: w was still in the queue and never runs. [any thread] */
 bool rs_workers_remove(struct rs_workers *c, struct rs_work *w);
+
+/* The same for a list of them, which is left empty; on failure it is as it was. */
+int rs_workers_add_all(struct rs_workers *c, struct rs_list *works);
+
+/* The next one in the queue, out of it, if it `fits`; else NULL. [any thread] */
+struct rs_work *rs_workers_take(struct rs_workers *c, bool (*fits)(const struct rs_work *w));
 
 /* Takes all that is queued out, and those never run. How many. [any thread] */
 size_t rs_workers_drop(struct rs_workers *c);
