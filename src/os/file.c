@@ -53,18 +53,10 @@ static ssize_t no_such_device(const struct rs_disk *d, struct rs_found *found)
         return -ENXIO;
 }
 
-/* Non-blocking, it takes fewer calls. EAGAIN is of a file that another process holds a lease of. */
-static ssize_t open_any(struct rs_disk *d)
-{
-        ssize_t fd = d->flags & O_NONBLOCK ? rs_sys_open(d->path, d->flags) : -EAGAIN;
-
-        return fd == -EAGAIN ? rs_sys_disk(d) : fd;
-}
-
 ssize_t rs_file_open_checked(struct rs_disk *d, struct rs_found *ret_found)
 {
         struct rs_sys_file file;
-        ssize_t fd = open_any(d);
+        ssize_t fd = rs_sys_disk(d);
 
         *ret_found = (struct rs_found){ 0 };
         if (fd < 0)
@@ -122,6 +114,7 @@ static ssize_t open_run(struct rs_disk *d)
 {
         struct opening *o = RS_CONTAINER(d, struct opening, disk);
 
+        o->open.now = d->now;
         return rs_file_open_checked(&o->open, &o->found);
 }
 
@@ -141,7 +134,7 @@ int resha_file_open(const char *path, int flags, unsigned mode, resha_file **ret
         if (!f)
                 return rs_path_failed(-ENOMEM, "open", path);
         struct opening o = {
-                .disk = { .call = RS_DISK_RUN, .run = open_run },
+                .disk = { .call = RS_DISK_RUN, .run = open_run, .quick = true },
                 .open = { .call = RS_DISK_OPEN, .path = path, .flags = (flags & ~O_NONBLOCK) | O_NOCTTY, .mode = mode },
         };
         rc = opened(l, f, rs_operation_disk(l, &o.disk, "open"), ret_file);

@@ -4,7 +4,9 @@
  *
  * What a file says of its size is a hint: one may grow or shrink while it is read, and those of /proc say 0, of /sys
  * 4096. One byte more than that is asked for: a regular file that gives exactly its size has ended. Others are read
- * until they give 0 bytes. */
+ * until they give 0 bytes.
+ *
+ * One that the kernel has in its memory is read by the loop itself, if it is small: see io/kernel_disk.c. */
 
 #include "os/file.h"
 
@@ -14,6 +16,7 @@
 
 enum {
         UNKNOWN_SIZE = 4096,  /* the first room for what does not say its size */
+        QUICK_SIZE = 65536,   /* what the loop copies by itself, at most */
         TRUSTED_SIZE = 65536, /* a file that says more than this is as large: none of /sys does */
 };
 
@@ -30,7 +33,9 @@ struct load {
 
 static ssize_t begin(struct load *j)
 {
-        struct rs_disk d = { .call = RS_DISK_OPEN, .path = j->path, .flags = O_RDONLY | O_NOCTTY | O_NONBLOCK };
+        struct rs_disk d = {
+                .call = RS_DISK_OPEN, .path = j->path, .flags = O_RDONLY | O_NOCTTY | O_NONBLOCK, .now = j->disk.now
+        };
         ssize_t fd = rs_file_open_checked(&d, &j->found);
 
         if (fd < 0)
@@ -81,7 +86,13 @@ static ssize_t read_piece(struct load *j)
                 if (rc < 0)
                         return rc;
                 size_t want = j->capacity - j->size < left ? j->capacity - j->size : left;
-                ssize_t n = rs_sys_read(j->fd, j->data + j->size, want);
+                struct rs_disk d = { .call = RS_DISK_READ,
+                                     .fd = j->fd,
+                                     .buf = j->data + j->size,
+                                     .size = want,
+                                     .offset = -1,
+                                     .now = j->disk.now };
+                ssize_t n = rs_sys_disk(&d);
                 if (n < 0)
                         return n;
                 j->size += (size_t)n;
@@ -105,9 +116,11 @@ static ssize_t load_run(struct rs_disk *d)
         struct load *j = RS_CONTAINER(d, struct load, disk);
         ssize_t rc = j->fd < 0 ? begin(j) : 0;
 
+        if (rc == 0 && d->now && j->capacity > QUICK_SIZE)
+                rc = -EAGAIN;
         if (rc == 0)
                 rc = read_piece(j);
-        if (rc <= 0)
+        if (rc <= 0 && !(d->now && rc == -EAGAIN)) /* that goes on on a thread */
                 close_file(j);
         return rc;
 }
@@ -157,7 +170,7 @@ int resha_file_load(const char *path, size_t limit, void **ret_data, size_t *ret
                 return rc;
         size_t most = limit ? limit : RESHA_LOAD_LIMIT;
         struct load j = {
-                .disk = { .call = RS_DISK_RUN, .run = load_run },
+                .disk = { .call = RS_DISK_RUN, .run = load_run, .quick = true },
                 .path = path,
                 .verb = "open",
                 .most = most < SSIZE_MAX - 2 ? most : SSIZE_MAX - 2,
