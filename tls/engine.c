@@ -289,12 +289,18 @@ ssize_t rs_tls_engine_write(struct rs_tls_engine *e, const void *data, size_t si
         if (e->failed)
                 return failed_before(e);
         while (done < size && (n = next_record(e, size - done)) > 0) {
-                int error = call(e, WRITE, (char *)(uintptr_t)data + done, n, &taken);
-                if (error == SSL_ERROR_WANT_READ) /* a message of the peer has come in part */
-                        return done ? (ssize_t)done : RS_TLS_WANT_BYTES;
-                if (error != SSL_ERROR_NONE)
-                        return failed(e);
-                done += taken;
+                int error = call(e, WRITE, (char *)(uintptr_t)data + done, n, &taken), rc;
+                close_window(e);
+                switch (error) {
+                case SSL_ERROR_NONE: done += taken; break;
+                case SSL_ERROR_WANT_READ: /* a message of the peer has come in part, and has to be read first */
+                        if (!open_window(e))
+                                return done ? (ssize_t)done : RS_TLS_WANT_BYTES;
+                        if ((rc = quiet(e)) < 0)
+                                return rc;
+                        break;
+                default: return failed(e);
+                }
         }
         return done ? (ssize_t)done : RS_TLS_WANT_ROOM;
 }

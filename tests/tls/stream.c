@@ -381,6 +381,57 @@ SECURE(tls_key_updates_are_answered)
         return 0;
 }
 
+static int send_the_rest(void *arg)
+{
+        int rc = resha_sleep(RESHA_MS(50));
+
+        return rc < 0 ? rc : resha_flush(arg);
+}
+
+static int write_a_byte(void *arg)
+{
+        return resha_write_all(arg, "w", 1, NULL);
+}
+
+/* A ticket of several records, of which the first one has come: OpenSSL writes nothing before it has read the others.
+ * With a reader that waits for them, and without. */
+static int half_a_ticket(struct tls_pair *p, bool reads)
+{
+        static unsigned char much[2000];
+        struct rs_tls_engine *e = engine_of(p->secure[1]);
+        char buf[8] = "";
+        RESHA_GROUP(g);
+
+        ASSERT_EQ(SSL_set_max_send_fragment(e->ssl, 512), 1);
+        ASSERT_EQ(SSL_SESSION_set1_ticket_appdata(SSL_get_session(e->ssl), much, sizeof much), 1);
+        ASSERT_EQ(SSL_new_session_ticket(e->ssl), 1);
+        ASSERT_EQ(SSL_do_handshake(e->ssl), 1);
+        ASSERT_TRUE(rs_tls_bytes_left(&e->out) > 2000);
+        ASSERT_OK(resha_write_all(p->plain[1], e->out.data + e->out.start, 700, NULL));
+        rs_tls_engine_went(e, 700);
+        ASSERT_EQ(resha_timeout(RESHA_MS(10), read_a_byte, p->secure[0]), -ETIME);
+        ASSERT_EQ(resha_timeout(RESHA_MS(10), write_a_byte, p->secure[0]), -ETIME);
+        resha_group_begin(&g, NULL);
+        if (reads)
+                resha_spawn(&g, read_a_byte, p->secure[0]);
+        resha_spawn(&g, send_the_rest, p->secure[1]);
+        ASSERT_OK(resha_write_all(p->secure[0], "hello", 5, NULL));
+        ASSERT_EQ(resha_read_exactly(p->secure[1], buf, 5), 5);
+        ASSERT_STR(buf, "hello");
+        ASSERT_OK(resha_write_all(p->secure[1], "x", 1, NULL));
+        return resha_group_end(&g, 0);
+}
+
+SECURE(tls_a_write_reads_the_rest_of_a_message)
+{
+        return half_a_ticket(p, false);
+}
+
+SECURE(tls_a_write_waits_for_who_reads_the_rest_of_a_message)
+{
+        return half_a_ticket(p, true);
+}
+
 SECURE(tls_records_that_bring_nothing_are_counted)
 {
         char c;
