@@ -503,16 +503,6 @@ TASK(no_cancel_of_its_spawner_reaches_it)
         return 0;
 }
 
-TASK(an_unknown_name_is_a_real_program)
-{
-        resha_process *p = NULL;
-        const char *argv[] = { "/nowhere/at/all", NULL };
-
-        SIM_ONLY();
-        ASSERT_EQ(resha_process_spawn(&(resha_process_opts){ .argv = argv }, &p), -ENOENT);
-        return 0;
-}
-
 TASK(there_is_no_such_program_on_the_kernel)
 {
         if (test_is_sim())
