@@ -232,6 +232,7 @@ TEST(ten_thousand_processes_leave_nothing_behind)
         const char *text = getenv("RESHA_PROCESS_STORM");
         struct storm s = { .program = getenv("RESHA_TINY"), .n = text ? strtoul(text, NULL, 10) : DEFAULT };
 
+        CHILD_EXEC_IS_KNOWN();
         if (!s.program)
                 test_skip("$RESHA_TINY names no program to start");
         ASSERT_TRUE(s.n >= 10);
