@@ -383,3 +383,32 @@ TEST(fault_syscalls_of_files)
         }
         ASSERT_EQ(rmdir(files_folder), 0);
 }
+
+/* ---- processes ---- */
+
+static int with_a_process(void)
+{
+        static const char *const argv[] = { "cat", NULL };
+        resha_output out RESHA_CLEANUP(resha_output_free) = { 0 };
+        int rc = resha_process_run(&(resha_process_opts){ .argv = argv }, "abc", 3, 0, &out, NULL, NULL);
+
+        if (rc == 0)
+                ASSERT_STR(out.data, "abc");
+        return rc;
+}
+
+static int process_main(void *arg)
+{
+        static const char *const argv[] = { "/nowhere/at/all", NULL };
+        resha_process *p = NULL;
+
+        (void)arg;
+        int rc = resha_process_spawn(&(resha_process_opts){ .argv = argv, .err = RESHA_NULL }, &p);
+        resha_process_close(p); /* where exec's failure is not known */
+        return rc < 0 && rc != -ENOENT ? rc : with_a_process();
+}
+
+TEST(fault_syscalls_of_processes)
+{
+        run_with_all_faults(process_main);
+}
