@@ -90,7 +90,8 @@ typedef struct resha_run_opts {
  * options; -ENOMEM; -EDEADLK if all tasks wait and nothing can wake them. [any-thread]
  *
  * A process that is forked inside a run, and does not exec, is outside of it: calls of tasks give -EPERM there, and it
- * may have a run of its own. It must end by _exit() or exec(); where it returns from a task it aborts.
+ * may have a run of its own. It must end by _exit(), exit() or exec(); where it returns from a task or a thread job it
+ * aborts. More in docs/signals.md.
  *
  * The backend is io_uring where it works, else epoll, which is reported as RESHA_REPORT_FALLBACK with the reason: many
  * containers and systems forbid io_uring. One that is asked for by name and cannot be had is an error, with the reason

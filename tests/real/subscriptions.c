@@ -152,10 +152,7 @@ static void other_handler(int sig)
         (void)sig;
 }
 
-/* semantics 298 better
- * asyncio: a handler that is removed leaves the default behind; closing the loop removes all.
- * resha: when a signal is given back, once nobody asks for it any more, it has the disposition that it had before, with
- * its mask and flags, also one of the program's own; what the program has set meanwhile stays. */
+/* With its mask and flags. */
 TASK(semantics_298_a_signal_is_given_back_when_nobody_asks_for_it)
 {
         struct sigaction mine = { .sa_handler = own_handler, .sa_flags = SA_NODEFER };

@@ -240,9 +240,7 @@ static int asks(void *arg)
         return n < 0 ? (int)n : 0;
 }
 
-/* semantics 307 same
- * asyncio: SIGINT cancels the main task; if that ends cancelled, run() raises KeyboardInterrupt.
- * resha: so does the key of a terminal: what the program has changed of that is undone, and the exit status is 130. */
+/* What the program has changed of the terminal is undone. */
 TEST(semantics_307_ctrl_c_at_a_terminal_cancels_and_cleans_up)
 {
         struct terminal t;
@@ -271,9 +269,7 @@ static int sleeps(void *arg)
         return hangs_in_its_cleanup(arg);
 }
 
-/* semantics 309 same
- * asyncio: a second SIGINT raises KeyboardInterrupt at once.
- * resha: a second Ctrl-C ends the process at once, also while the loop is held up. */
+/* Also while the loop is held up. */
 TEST(semantics_309_ctrl_c_twice_at_a_terminal_ends_at_once)
 {
         struct terminal t;

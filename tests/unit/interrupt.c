@@ -166,8 +166,8 @@ TEST(ctrl_c_is_left_alone_when_asked)
 
 /* semantics 298 better
  * asyncio: a handler that is removed leaves the default behind; closing the loop removes all.
- * resha: there is nothing to remove: at the end of the run every signal has the disposition that it had before, also
- * one of the program's own. */
+ * resha: a signal that nobody asks for any more, at the latest at the end of the run, has the disposition that it had
+ * before, also one of the program's own; what the program has set meanwhile stays. */
 TEST(semantics_298_former_disposition_comes_back)
 {
         struct sigaction now;
