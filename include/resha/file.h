@@ -6,8 +6,8 @@
  * where it can, else a thread; the results are the same. Which call when: docs/files.md.
  *
  * Cancelled, what has not begun never happens: -ECANCELED. What has begun is waited for, and its result is the result:
- * a file that was opened is there, and a name that was removed is gone. Between the pieces of a large file, of 4 MiB, a
- * call looks whether it is cancelled.
+ * a file that was opened is there, and a name that was removed is gone. A large file is done in pieces
+ * (RESHA_FILE_PIECE), between which a cancel is seen.
  *
  * A failure has a record with the name, what was tried, and what may help: resha_error_of(). Names are bytes without a
  * 0; in records those that cannot be printed are \xNN, and of a long one the end is shown. NULL for a name is -EINVAL,
@@ -20,6 +20,9 @@
 #include <resha/base.h>
 
 RESHA_BEGIN_DECLS
+
+/* What one operation reads or writes at most, bytes: between two of these a call looks whether it is cancelled. */
+#define RESHA_FILE_PIECE ((size_t)4 << 20)
 
 enum resha_file_kind {
         RESHA_FILE_UNKNOWN, /* never told by the calls here */

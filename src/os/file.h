@@ -14,10 +14,7 @@
 
 #include "core/disk.h"
 
-enum {
-        RS_FILE_PIECE = 4 << 20, /* bytes of one operation; between two a call looks whether it is to go on */
-        RS_PATH_TEXT = 100,      /* of a name in a record */
-};
+enum { RS_PATH_TEXT = 100 }; /* bytes of a name in a record */
 
 /* ---- operations ---- */
 

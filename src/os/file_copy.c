@@ -82,7 +82,7 @@ static ssize_t copy_by_hand(struct rs_replace *r, size_t size)
 
 ssize_t rs_replace_copy_piece(struct rs_replace *r)
 {
-        for (size_t left = RS_FILE_PIECE; left;) {
+        for (size_t left = RESHA_FILE_PIECE; left;) {
                 ssize_t n = copy_by_kernel(r, left);
                 if (n == -EOPNOTSUPP)
                         n = copy_by_hand(r, left);

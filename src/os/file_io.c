@@ -50,7 +50,7 @@ static int check_access(const resha_file *f, const char *verb, int lacks)
 
 static size_t piece(size_t size)
 {
-        return size < RS_FILE_PIECE ? size : RS_FILE_PIECE;
+        return size < RESHA_FILE_PIECE ? size : RESHA_FILE_PIECE;
 }
 
 static ssize_t read_all(resha_file *f, struct rs_use *u, char *buf, size_t size, int64_t offset)

@@ -81,7 +81,7 @@ static ssize_t end(struct load *j)
 /* 1: there may be more. */
 static ssize_t read_piece(struct load *j)
 {
-        for (size_t left = RS_FILE_PIECE; left;) {
+        for (size_t left = RESHA_FILE_PIECE; left;) {
                 ssize_t rc = make_room(j);
                 if (rc < 0)
                         return rc;

@@ -188,7 +188,7 @@ static ssize_t begin(struct rs_replace *r)
 /* 1: there is more to write. */
 static ssize_t write_piece(struct rs_replace *r)
 {
-        for (size_t left = RS_FILE_PIECE; left && r->done < r->size;) {
+        for (size_t left = RESHA_FILE_PIECE; left && r->done < r->size;) {
                 struct rs_disk d = { .call = RS_DISK_WRITE,
                                      .fd = r->fd,
                                      .buf = (void *)(uintptr_t)(r->data + r->done),
@@ -206,24 +206,23 @@ static ssize_t write_piece(struct rs_replace *r)
 /* ---- the end ---- */
 
 /* Bits that would give another user's or group's rights go where that is not the owner. */
-static int set_owner(struct rs_replace *r)
+static int set_rights(struct rs_replace *r)
 {
         struct rs_sys_file mine;
-        unsigned uid, gid;
         int64_t size;
         int rc = rs_sys_file_look(r->fd, &mine, &size);
 
         if (rc < 0)
                 return rc;
-        uid = mine.uid;
-        gid = mine.gid;
-        if (r->uid != UINT_MAX && (r->uid != uid || r->gid != gid) && rs_sys_file_chown(r->fd, r->uid, r->gid) < 0) {
-                if (r->uid != uid)
+        bool other_user = r->uid != UINT_MAX && r->uid != mine.uid;
+        bool other_group = r->gid != UINT_MAX && r->gid != mine.gid;
+        if ((other_user || other_group) && rs_sys_file_chown(r->fd, r->uid, r->gid) < 0) {
+                if (other_user)
                         r->mode &= ~(unsigned)S_ISUID;
-                if (r->gid != gid && rs_sys_file_chown(r->fd, UINT_MAX, r->gid) < 0)
+                if (other_group && rs_sys_file_chown(r->fd, UINT_MAX, r->gid) < 0)
                         r->mode &= ~(unsigned)S_ISGID;
         }
-        return rs_sys_file_chmod(r->fd, r->mode);
+        return (mine.mode & 07777U) == r->mode ? 0 : rs_sys_file_chmod(r->fd, r->mode);
 }
 
 static int put_in_place(struct rs_replace *r)
@@ -256,7 +255,7 @@ static bool cannot_be_synced(int rc)
 static ssize_t finish(struct rs_replace *r)
 {
         struct rs_disk d = { .call = RS_DISK_SYNC, .fd = r->fd };
-        int rc = r->exact ? set_owner(r) : 0;
+        int rc = r->exact ? set_rights(r) : 0;
 
         if (rc < 0)
                 return wrong(r, rc, "set the mode of");

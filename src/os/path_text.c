@@ -29,10 +29,11 @@ static const char *tail(const char *path, size_t room)
         return at;
 }
 
-const char *rs_path_text(const char *path, char buf[static RS_PATH_TEXT])
+/* In at most `size` bytes, the 0 included. */
+static const char *text_within(const char *path, char *buf, size_t size)
 {
-        const char *all = tail(path, RS_PATH_TEXT - 3);
-        const char *at = all == path ? path : tail(path, RS_PATH_TEXT - 6);
+        const char *all = tail(path, size - 3);
+        const char *at = all == path ? path : tail(path, size - 6);
         char *to = buf;
 
         *to++ = '"';
@@ -54,6 +55,11 @@ const char *rs_path_text(const char *path, char buf[static RS_PATH_TEXT])
         *to++ = '"';
         *to = '\0';
         return buf;
+}
+
+const char *rs_path_text(const char *path, char buf[static RS_PATH_TEXT])
+{
+        return text_within(path, buf, RS_PATH_TEXT);
 }
 
 int rs_path_check(const char *path, const char *verb)
@@ -94,14 +100,13 @@ int rs_path_failed(int code, const char *verb, const char *path)
                              remedy(code));
 }
 
-/* Two long names leave no room for a remedy, but all lines end with the reason. */
 int rs_path_failed_two(int code, const char *verb, const char *from, const char *to)
 {
-        char a[RS_PATH_TEXT], b[RS_PATH_TEXT];
+        enum { SHORTER = 72 }; /* two names, and still room for the reason */
+        char a[SHORTER], b[SHORTER];
 
         if (code == -ECANCELED || code == -ETIME)
                 return code;
-        rs_path_text(from, a);
-        rs_path_text(to, b);
-        return resha_fail_at(code, NULL, "%s: %s %s and %s%s", resha_strerror(code), verb, a, b, remedy(code));
+        return resha_fail_at(code, NULL, "%s %s to %s: %s%s", verb, text_within(from, a, SHORTER),
+                             text_within(to, b, SHORTER), resha_strerror(code), remedy(code));
 }

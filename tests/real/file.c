@@ -147,6 +147,22 @@ TEST(file_of_another_user)
         ASSERT_EQ(child.status, 0);
 }
 
+TASK(file_save_keeps_owner_and_group)
+{
+        FOLDER(d);
+        struct stat st;
+
+        if (geteuid() != 0)
+                test_skip("needs another user");
+        put(in(&d, "a"), "old");
+        ASSERT_EQ(chown(in(&d, "a"), 1234, 4321) | chmod(in(&d, "a"), 06640), 0);
+        ASSERT_OK(resha_file_save(in(&d, "a"), "new", 3, NULL));
+        ASSERT_EQ(stat(in(&d, "a"), &st), 0);
+        ASSERT_TRUE(st.st_uid == 1234 && st.st_gid == 4321);
+        ASSERT_EQ(st.st_mode & 07777, 06640);
+        return 0;
+}
+
 /* ---- terminals ---- */
 
 static void close_int(int *fd)

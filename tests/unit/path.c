@@ -48,7 +48,8 @@ TASK(path_rename)
         put(in(&dir, "b"), "b");
         int rc = resha_path_rename(in(&dir, "a"), in(&dir, "b"), true);
         ASSERT_EQ(rc, -EEXIST);
-        ASSERT_HAS(said(rc), "File exists: rename \"");
+        ASSERT_HAS(said(rc), "/a\" to \"/tmp/");
+        ASSERT_HAS(said(rc), "/b\": File exists");
         ASSERT_STR(text_of(in(&dir, "b")), "b");
         ASSERT_OK(resha_path_rename(in(&dir, "a"), in(&dir, "b"), false));
         ASSERT_STR(text_of(in(&dir, "b")), "a");
