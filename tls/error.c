@@ -23,25 +23,24 @@ static const char *reason_of(unsigned long e)
         return text ? text : "OpenSSL does not say why";
 }
 
-/* Some of OpenSSL's calls leave a failed allocation as the first entry, some as the last. */
-static bool is_memory(void)
+/* Takes all entries: of those of a failed allocation not all are the first or the last. */
+static bool was_memory(void)
 {
-        unsigned long e = ERR_peek_error(), last = ERR_peek_last_error();
+        bool memory = false;
 
-        return (e && ERR_GET_REASON(e) == ERR_R_MALLOC_FAILURE) ||
-               (last && ERR_GET_REASON(last) == ERR_R_MALLOC_FAILURE);
+        for (unsigned long e; (e = ERR_get_error());)
+                memory = memory || ERR_GET_REASON(e) == ERR_R_MALLOC_FAILURE;
+        return memory;
 }
 
 int rs_tls_fail(int code, const char *what)
 {
         unsigned long first = ERR_peek_error();
 
-        if (is_memory())
-                code = resha_fail(-ENOMEM, "%s: no memory", what);
-        else
-                resha_fail(code, "%s: %s", what, reason_of(first));
+        if (!first || was_memory()) /* some that find no memory say nothing at all */
+                return resha_fail(-ENOMEM, "%s: no memory", what);
         ERR_clear_error();
-        return code;
+        return resha_fail(code, "%s: %s", what, reason_of(first));
 }
 
 /* ---- the peer's alerts ---- */
@@ -142,7 +141,7 @@ int rs_tls_failed(SSL *ssl, bool handshake, const char *host)
                 snprintf(peer, sizeof peer, "\"%.64s\"", host);
         else
                 snprintf(peer, sizeof peer, "%s", server ? "the client" : "the server");
-        if (is_memory())
+        if (was_memory())
                 code = resha_fail(-ENOMEM, "no memory for TLS with %s", peer);
         else if (note && note->code == RESHA_TLS_EVERIFY)
                 code = resha_fail(note->code, "certificate of %s: %s", peer, note->words);
