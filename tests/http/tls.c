@@ -5,7 +5,10 @@
 
 #include <resha/error.h>
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char *secure_url(const char *host, int port)
 {
@@ -41,6 +44,38 @@ NETWORK_TLS(authorities_that_cannot_be_read)
 {
         resha_http *h = fixture_session((resha_http_opts){ .ca_file = "/nonexistent/ca.pem" });
         fixture_fail(h, secure_url("localhost", f->https), RESHA_HTTP_ETLS, "/nonexistent/ca.pem");
+        resha_http_free(h);
+        return 0;
+}
+
+static const char *forked_url;
+
+/* By exit(), with what libraries have registered for it. Under ASan leaks are looked for there, but not on the stacks
+ * of tasks. */
+static int use_the_parents_session(void *arg)
+{
+        resha_response *r = NULL;
+
+        ASSERT_EQ(resha_http_get(arg, forked_url, &r), -EPERM);
+#ifdef __SANITIZE_ADDRESS__
+        _exit(5);
+#else
+        exit(5);
+#endif
+}
+
+NETWORK_TLS(a_forked_child_leaves_secure_connections_alone)
+{
+        resha_http *h = fixture_session((resha_http_opts){ .ca_file = f->ca });
+        struct test_child c;
+
+        forked_url = secure_url("localhost", f->https);
+        fixture_get(h, forked_url, 200, "hello");
+        test_child(use_the_parents_session, h, &c);
+        ASSERT_STR(c.text, "");
+        ASSERT_TRUE(WIFEXITED(c.status));
+        ASSERT_EQ(WEXITSTATUS(c.status), 5);
+        fixture_get(h, forked_url, 200, "hello");
         resha_http_free(h);
         return 0;
 }

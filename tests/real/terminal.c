@@ -225,7 +225,7 @@ static void echo_back(bool *on)
 static int asks(void *arg)
 {
         RESHA_CLEANUP(resha_stream_closep) resha_stream *in = NULL;
-        RESHA_CLEANUP(echo_back) bool off = true;
+        RESHA_CLEANUP(echo_back) bool off = false;
         struct termios now;
         char c;
 
@@ -233,6 +233,7 @@ static int asks(void *arg)
         ASSERT_EQ(tcgetattr(0, &now), 0);
         now.c_lflag &= ~(tcflag_t)ECHO;
         ASSERT_EQ(tcsetattr(0, TCSANOW, &now), 0);
+        off = true;
         ASSERT_OK(resha_stream_stdio(0, &in));
         dprintf(1, "ready\n");
         ssize_t n = resha_read(in, &c, 1);
