@@ -30,6 +30,7 @@ struct watcher {
         struct rs_loop *loop;
         resha_process *process; /* NULL: it is left behind, and reaped here */
         pid_t pid;
+        int rc; /* of its waitid(2) */
 };
 
 static const struct rs_process_ops child_ops;
@@ -55,7 +56,7 @@ static void *watch(void *arg)
         struct watcher *w = arg;
         struct rs_sys_ended ended;
 
-        (void)rs_sys_wait_child(w->pid, -1, RS_WAIT_KEEP, &ended);
+        w->rc = rs_sys_wait_child(w->pid, -1, RS_WAIT_KEEP, &ended);
         if (rs_inbox_try_post(w->inbox, &w->post))
                 return NULL; /* and is joined: w may be gone */
         reap(w->pid);
@@ -72,6 +73,7 @@ static void came(struct rs_post *post)
         rs_thread_join(w->thread);
         if (p) {
                 p->impl = NULL;
+                p->lost = w->rc < 0 ? w->rc : 0;
                 w->loop->jobs--;
                 rs_process_told(p);
         } else {
@@ -164,6 +166,8 @@ static int child_look(resha_process *p, resha_exit *ret_exit)
 
         if (p->impl)
                 return 0; /* the thread has its number in hand: it comes first */
+        if (p->lost)
+                return p->lost;
         int rc = rs_sys_wait_child(p->pid, p->fd, RS_WAIT_LOOK | (p->group ? RS_WAIT_KEEP : 0), &e);
         if (rc > 0)
                 *ret_exit = (resha_exit){
@@ -204,7 +208,7 @@ static void child_done(resha_process *p, bool left)
         struct rs_sys_ended e;
         struct watcher *w = p->impl;
 
-        if (p->state == RS_PROCESS_LOST && p->lost != -ECHILD && p->fd >= 0) { /* waitid(2) did not work: it may run */
+        if (p->state == RS_PROCESS_LOST && p->lost != -ECHILD) { /* waitid(2) did not work: it may run */
                 (void)child_signal(p, SIGKILL);
                 (void)rs_sys_wait_child(p->pid, p->fd, 0, &e);
         }

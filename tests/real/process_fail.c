@@ -374,6 +374,32 @@ TEST(semantics_294_a_thread_waits_where_there_is_no_pidfd)
         assert_no_children();
 }
 
+static atomic_uint waits;
+
+static int no_pidfd_no_wait(enum rs_syscall call)
+{
+        if (call == RS_SYS_PIDFD)
+                return -ENOSYS;
+        return call == RS_SYS_WAIT && atomic_fetch_add(&waits, 1) == 0 ? -EPERM : 0; /* that of the thread */
+}
+
+static int cannot_wait(void *arg)
+{
+        resha_process *p = shell("exec sleep 60", (resha_process_opts){ 0 });
+
+        (void)arg;
+        ASSERT_EQ(resha_process_wait(p, NULL), -EPERM);
+        ASSERT_HAS(resha_error_of(-EPERM)->text, "sh: its status: Operation not permitted");
+        close_process(p);
+        return 0;
+}
+
+TEST(a_thread_that_cannot_wait_makes_nobody_hang)
+{
+        rs_fault_hook = no_pidfd_no_wait; /* to the end: threads look at it */
+        ASSERT_OK(test_run_opts(cannot_wait, NULL, NULL));
+}
+
 TASK(one_that_cannot_be_watched_is_not_left)
 {
         static const char *const argv[] = { "sleep", "60", NULL };
@@ -407,9 +433,7 @@ static int leaves_it(void *arg)
 {
         resha_process *p = shell("read x", (resha_process_opts){ .in = RESHA_DESCRIPTOR, .in_fd = ((int *)arg)[0] });
 
-        rs_fault_hook = refuse_kill;
         resha_process_close(p);
-        rs_fault_hook = NULL;
         return 0;
 }
 
@@ -419,6 +443,7 @@ TEST(one_with_other_credentials_is_left_and_reaped)
         siginfo_t info;
 
         ASSERT_EQ(pipe2(fds, O_CLOEXEC), 0);
+        rs_fault_hook = refuse_kill; /* to the end: a thread looks at it */
         ASSERT_OK(test_run_opts(leaves_it, fds, &(resha_run_opts){ .report = on_stuck }));
         ASSERT_STR(notes(), "stuck");
         ASSERT_EQ(close(fds[0]) | close(fds[1]), 0);
