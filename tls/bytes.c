@@ -27,6 +27,24 @@ struct rs_tls_block {
         struct rs_tls_block *next; /* in place of its bytes */
 };
 
+enum { LINE = 64 }; /* of a cache: a block starts with one, or copies of whole records take up to twice the time */
+
+static struct rs_tls_block *block_new(void)
+{
+        char *whole = resha_malloc(LINE + RS_TLS_BLOCK);
+
+        if (!whole)
+                return NULL;
+        char *block = whole + LINE - (uintptr_t)whole % LINE;
+        ((char **)(void *)block)[-1] = whole; /* there is room: an allocation starts at a multiple of 16 */
+        return (struct rs_tls_block *)(void *)block;
+}
+
+static void block_free(struct rs_tls_block *b)
+{
+        resha_free(((char **)(void *)b)[-1]);
+}
+
 static _Thread_local struct rs_tls_pool this_pool;
 
 struct rs_tls_pool *rs_tls_pool_join(void)
@@ -42,7 +60,7 @@ void rs_tls_pool_leave(struct rs_tls_pool *pool)
         while (pool->free) {
                 struct rs_tls_block *b = pool->free;
                 pool->free = b->next;
-                resha_free(b);
+                block_free(b);
         }
         pool->count = 0;
 }
@@ -54,7 +72,7 @@ int rs_tls_block_borrow(struct rs_tls_pool *pool, struct rs_tls_bytes *b)
         if (block) {
                 pool->free = block->next;
                 pool->count--;
-        } else if (!(block = resha_malloc(RS_TLS_BLOCK))) {
+        } else if (!(block = block_new())) {
                 return -ENOMEM;
         }
         size_t n = rs_tls_bytes_left(b);
@@ -70,7 +88,7 @@ void rs_tls_block_return(struct rs_tls_pool *pool, struct rs_tls_bytes *b)
 
         *b = (struct rs_tls_bytes){ 0 };
         if (pool->count == RS_TLS_FREE_MAX) {
-                resha_free(block);
+                block_free(block);
                 return;
         }
         block->next = pool->free;

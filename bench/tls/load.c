@@ -225,24 +225,29 @@ void load_measure(struct load *l, void (*turn)(struct load *l))
 
 /* ---- echo and idle ---- */
 
-/* What comes is received before anything is sent, so that the server is given batches. */
+/* The next messages are sent when half of the connections have got theirs: so every server is given batches of the same
+ * size, and works through one while the other is on its way, whether it is a little faster than the load or slower. */
 static void echo_turn(struct load *l)
 {
         static struct epoll_event events[EVENTS];
-        static struct connection *complete[EVENTS];
-        size_t n_complete = 0;
+        static struct connection *complete[CONNECTIONS];
+        static size_t n_complete;
         int n = load_events(l, events);
 
         for (int i = 0; i < n; i++) {
                 struct connection *c = events[i].data.ptr;
                 if (events[i].events & EPOLLOUT)
                         go_on_sending(l, c);
-                if (go_on_receiving(l, c))
+                if (c->got < l->size && go_on_receiving(l, c)) {
                         complete[n_complete++] = c;
+                        l->done++;
+                }
         }
+        if (n_complete < (l->count + 1) / 2)
+                return;
         for (size_t i = 0; i < n_complete; i++)
                 start_message(l, complete[i]);
-        l->done += n_complete;
+        n_complete = 0;
 }
 
 static void echo(struct load *l)

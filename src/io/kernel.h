@@ -22,16 +22,16 @@ struct kn_file {
         struct rs_file base;
         struct rs_node own; /* in kn.own */
         struct rs_op *pending[2];
-        bool ready[2];    /* a try is worth while */
-        bool registered;  /* epoll knows it */
-        bool stray;       /* epoll may know it for ever: its descriptor was closed by somebody else */
-        bool hasty;       /* a short read says that there is no more: TCP, until the peer has ended */
-        bool full;        /* the last read was as long as it could be */
-        bool tells;       /* the kernel says with each read whether it has left something: TCP_INQ */
-        bool started;     /* connect was called */
-        bool nonblocking; /* its description is */
-        bool put_back;    /* it was not when it came to us */
-        bool came_so;     /* it was non-blocking when it came to us, perhaps by another file of ours */
+        bool ready[2];      /* a try is worth while */
+        bool registered;    /* epoll knows it */
+        bool stray;         /* epoll may know it for ever: its descriptor was closed by somebody else */
+        bool hasty;         /* a short read says that there is no more: TCP, until the peer has ended */
+        unsigned char full; /* how many of the last reads were as long as they could be, to 2 */
+        bool tells;         /* the kernel says with each read whether it has left something: TCP_INQ */
+        bool started;       /* connect was called */
+        bool nonblocking;   /* its description is */
+        bool put_back;      /* it was not when it came to us */
+        bool came_so;       /* it was non-blocking when it came to us, perhaps by another file of ours */
 };
 
 struct kn {

@@ -3,8 +3,8 @@
  * that can be waited for has a description that is non-blocking. Plain files have no "not now".
  *
  * A try that took less than there was room for marks its direction as not ready, where that is certain: bytes that TCP
- * has for a reader come as far as there is room for them, so that a short read has left nothing; after a full one the
- * next asks the kernel whether it has (a message that is as long as the buffer, again and again). Not so with Unix
+ * has for a reader come as far as there is room for them, so that a short read has left nothing; after two full ones
+ * the next asks the kernel whether it has (a message that is as long as the buffer, again and again). Not so with Unix
  * sockets, whose reads end where another writer begins, with terminals, whose reads end with a line, and with what has
  * been ended by its peer: there the end, or the error, is what the next read gives. */
 
@@ -31,7 +31,7 @@ static ssize_t read_file(struct kn_file *f, const struct rs_op *op, bool *ret_le
 
         if (f->base.kind != RS_FILE_SOCKET)
                 return rs_sys_read(fd, op->buf, op->size);
-        if (RS_LIKELY(!f->full || !f->hasty))
+        if (RS_LIKELY(f->full < 2 || !f->hasty))
                 return rs_sys_recv(fd, op->buf, op->size);
         if (!f->tells && rs_sys_setsockopt(fd, IPPROTO_TCP, TCP_INQ, 1) == 0)
                 f->tells = true;
@@ -44,7 +44,7 @@ static ssize_t try_read(struct kn_file *f, const struct rs_op *op)
         ssize_t n = read_file(f, op, &left);
 
         if (n > 0)
-                f->full = (size_t)n == op->size;
+                f->full = (size_t)n < op->size ? 0 : f->full ? 2 : 1;
         if (n == -EAGAIN || (n > 0 && f->hasty && (!f->full || !left)))
                 f->ready[KN_READING] = false;
         return n;

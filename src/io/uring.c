@@ -76,10 +76,18 @@ static int fault(const struct rs_op *op)
         return rc;
 }
 
-static bool submit_direct(struct ur *u, struct rs_op *op)
+/* TCP has more, as was said behind the last read: a call of ours takes it now; the ring's would come a turn later. */
+static bool takes_the_rest(struct kn_file *f, struct rs_op *op)
 {
-        int rc = fault(op);
+        ssize_t n = op->kind == RS_OP_READ && f->hasty && f->ready[KN_READING] ? kn_try(f, op) : -EAGAIN;
 
+        return n != -EAGAIN && kn_done(op, n);
+}
+static bool submit_direct(struct ur *u, struct kn_file *f, struct rs_op *op)
+{
+        if (takes_the_rest(f, op))
+                return true;
+        int rc = fault(op);
         if (rc == 0 && op->kind == RS_OP_ACCEPT)
                 rc = reserve(u, op);
         if (rc < 0)
@@ -164,7 +172,7 @@ static bool ur_submit(struct rs_backend *b, struct rs_op *op)
 
         op->priv[0] = op->priv[1] = 0;
         assert(!f || !f->pending[kn_direction(op)]);
-        if (!f ? submit_foreign(u, op) : ur_direct(f, op) ? submit_direct(u, op) : submit_polling(u, f, op))
+        if (!f ? submit_foreign(u, op) : ur_direct(f, op) ? submit_direct(u, f, op) : submit_polling(u, f, op))
                 return true;
         if (f)
                 f->pending[kn_direction(op)] = op;
