@@ -20,7 +20,8 @@ enum rs_disk_call {
         RS_DISK_OPEN = 1, /* path, flags (O_*), mode: a descriptor. O_CLOEXEC and O_NONBLOCK are added: no FIFO, device
                              or lock of another's holds a thread; of a file or folder it is blocking afterwards,
                              unless O_NONBLOCK was among the flags */
-        RS_DISK_READ,     /* fd, buf, size, offset (-1: where it is): bytes, 0 at the end */
+        RS_DISK_READ,     /* fd, buf, size, offset (-1: where it is): bytes, 0 at the end. Of what has no
+                             places (FIFOs, terminals) only -1: a ring reads them anyway, pread(2) does not */
         RS_DISK_WRITE,    /* fd, buf, size, offset (-1: where it is, or the end with O_APPEND): bytes */
         RS_DISK_SYNC,     /* fd */
         RS_DISK_DATASYNC, /* fd */
