@@ -288,9 +288,9 @@ struct rs_loop {
         resha_run_opts opts;
         uint64_t reports, switches, polls, ignored_cancels;
         struct rs_context native; /* of the loop itself, for the sanitizers */
-        /* Per-loop state of the layers above, made when first needed; they register a clean-up. programs: of the
-         * simulated world. */
+        /* Of the layers above, made when first needed; they register a clean-up. programs: of the simulated world. */
         void *exec, *net, *programs;
+        size_t loaded; /* bytes of the small file that was loaded last */
 };
 
 extern _Thread_local struct rs_loop *rs_loop_current __attribute__((tls_model("initial-exec")));

@@ -6,6 +6,9 @@
  * 4096. One byte more than that is asked for: a regular file that gives exactly its size has ended. Others are read
  * until they give 0 bytes.
  *
+ * There is room for as much as the last small file had, taken by the loop, whose tasks free it: memory that one thread
+ * takes and another gives back costs the allocator twice. Files that lie together are often alike.
+ *
  * One that the kernel has in its memory is read by the loop itself, if it is small: see io/kernel_disk.c. */
 
 #include "os/file.h"
@@ -45,7 +48,11 @@ static ssize_t begin(struct load *j)
         size_t size = j->found.size > 0 ? (size_t)j->found.size : 0;
         if (size > j->most && size > TRUSTED_SIZE && S_ISREG(j->found.mode))
                 return -EMSGSIZE;
-        j->capacity = size ? (size < j->most ? size : j->most) + 1 : UNKNOWN_SIZE;
+        size_t capacity = size ? (size < j->most ? size : j->most) + 1 : UNKNOWN_SIZE;
+        if (j->data && j->capacity >= capacity)
+                return 0;
+        resha_free(j->data);
+        j->capacity = capacity;
         j->data = resha_malloc(j->capacity + 1);
         return j->data ? 0 : -ENOMEM;
 }
@@ -169,16 +176,20 @@ int resha_file_load(const char *path, size_t limit, void **ret_data, size_t *ret
         if (rc < 0)
                 return rc;
         size_t most = limit ? limit : RESHA_LOAD_LIMIT;
+        char *room = l->loaded ? resha_malloc(l->loaded + 2) : NULL;
         struct load j = {
                 .disk = { .call = RS_DISK_RUN, .run = load_run, .quick = true },
                 .path = path,
                 .verb = "open",
                 .most = most < SSIZE_MAX - 2 ? most : SSIZE_MAX - 2,
                 .fd = -1,
+                .data = room,
+                .capacity = room ? l->loaded + 1 : 0,
         };
         rc = load(l, &j);
         if (rc < 0)
                 return failed(&j, rc);
+        l->loaded = j.size <= QUICK_SIZE ? j.size : 0;
         *ret_data = j.data;
         if (ret_size)
                 *ret_size = j.size;
