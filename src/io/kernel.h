@@ -124,6 +124,10 @@ static inline bool kn_will_tell(struct kn *k)
 /* The result of the operation, -EAGAIN: it has to wait, for its direction to become ready. */
 ssize_t kn_try(struct kn_file *f, struct rs_op *op);
 
+/* TCP has more, as was said behind the last read: whether a call of ours has taken it. The ring's would come a turn
+ * later, and the task wait for it with its buffer in its hands. */
+bool kn_take_the_rest(struct kn_file *f, struct rs_op *op);
+
 int kn_file_error(struct rs_file *f, resha_addr *ret_addr);
 
 /* Before an accept: that its connection will have a file. 0 or -ENOMEM. After it: the file, and op->ret_file. */

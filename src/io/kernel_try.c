@@ -258,3 +258,11 @@ ssize_t kn_try(struct kn_file *f, struct rs_op *op)
         }
         return -EINVAL;
 }
+
+bool kn_take_the_rest(struct kn_file *f, struct rs_op *op)
+{
+        if (op->kind != RS_OP_READ || !f->hasty || !f->ready[KN_READING])
+                return false;
+        ssize_t n = kn_try(f, op);
+        return n != -EAGAIN && kn_done(op, n);
+}

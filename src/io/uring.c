@@ -76,16 +76,9 @@ static int fault(const struct rs_op *op)
         return rc;
 }
 
-/* TCP has more, as was said behind the last read: a call of ours takes it now; the ring's would come a turn later. */
-static bool takes_the_rest(struct kn_file *f, struct rs_op *op)
-{
-        ssize_t n = op->kind == RS_OP_READ && f->hasty && f->ready[KN_READING] ? kn_try(f, op) : -EAGAIN;
-
-        return n != -EAGAIN && kn_done(op, n);
-}
 static bool submit_direct(struct ur *u, struct kn_file *f, struct rs_op *op)
 {
-        if (takes_the_rest(f, op))
+        if (kn_take_the_rest(f, op))
                 return true;
         int rc = fault(op);
         if (rc == 0 && op->kind == RS_OP_ACCEPT)
