@@ -451,7 +451,7 @@ static int set_host(SSL *ssl, const char *host, bool address)
         if (address ? X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1
                     : SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1)
                 return 0;
-        return rs_tls_fail(-EINVAL, host);
+        return rs_tls_fail(-ENOMEM, host); /* the name itself has been looked at before */
 }
 
 static int set_protocols(SSL *ssl, const char *const *list)
