@@ -140,8 +140,9 @@ RESHA_API void resha_output_free(resha_output *o);
  *
  * 0; -EMSGSIZE: one of the outputs has more than `limit` bytes [0: RESHA_OUTPUT_LIMIT]; -EBUSY: another task does the
  * same, or reads or writes a pipe; -EINVAL: there are bytes, and no pipe for them; what reading, writing and waiting
- * say. What has come until then is in *out and *err also after a failure or cancel, and the process goes on; called
- * again it goes on reading. [task] cancellation point */
+ * say. What has come until then is in *out and *err also after a failure or cancel, and the process goes on. Called
+ * again, with the same input, it goes on where it was: what has been written is not written again. [task] cancellation
+ * point */
 RESHA_API RESHA_MUST int resha_process_communicate(resha_process *p, const void *input, size_t n, size_t limit,
                                                    resha_output *out, resha_output *err);
 

@@ -25,15 +25,15 @@
 enum {
         CHUNK_FIRST = 4096,
         CHUNK_DROPPED = 64 * 1024,
-        /* When the time is over: a read that finds nothing is given up after so long; and so much is read at most,
-         * which is more than a pipe may hold: somebody may write on and on. */
-        REST_MS = 20,
+        /* When the time is over: reads that find nothing wait for so long in all, and so much is read at most, which
+         * is more than a pipe may hold: somebody may write on and on, also a little at a time. */
+        REST_MS = 40,
         REST_MAX = 2 << 20,
 };
 
 struct talk {
         resha_process *p;
-        const void *input;
+        const char *input;
         size_t n;
         unsigned left; /* of the tasks: those that have not said that theirs is done */
         bool over;     /* the process has ended, and what cancels the tasks now is the time after that */
@@ -106,27 +106,21 @@ static __attribute__((noinline)) ssize_t take(struct drain *d)
         return n;
 }
 
-/* What is there: as take(), but -ETIME if there is nothing. */
-static ssize_t take_now(struct drain *d)
-{
-        RESHA_SCOPE(s);
-
-        resha_shield_begin(&s, RESHA_MS(REST_MS));
-        return resha_scope_end(&s, (int)take(d));
-}
-
 /* The time is over. Somebody else has the pipe open, or it would have ended long ago. */
 static __attribute__((noinline)) int take_rest(struct drain *d)
 {
         size_t taken = 0;
-        ssize_t n = 1;
+        ssize_t n;
+        RESHA_SCOPE(s);
 
-        while (n > 0 && taken < REST_MAX) {
-                n = take_now(d);
+        resha_shield_begin(&s, RESHA_MS(REST_MS));
+        do {
+                n = take(d);
                 taken += n > 0 ? (size_t)n : 0;
-        }
-        d->to->held = n == -ETIME || n > 0;
-        return n == -ETIME || n > 0 ? 0 : (int)n;
+        } while (n > 0 && taken < REST_MAX);
+        int rc = resha_scope_end(&s, (int)n);
+        d->to->held = rc == -ETIME || rc > 0;
+        return d->to->held ? 0 : rc;
 }
 
 static int drain(void *arg)
@@ -145,12 +139,17 @@ static int drain(void *arg)
 static int feed(void *arg)
 {
         struct talk *t = arg;
-        int rc = t->n ? resha_write_all(resha_process_stdin(t->p), t->input, t->n, NULL) : 0;
+        resha_process *p = t->p;
+        size_t done = 0;
+        int rc = t->n > p->fed ? resha_write_all(resha_process_stdin(p), t->input + p->fed, t->n - p->fed, &done) : 0;
 
+        p->fed += done;
         if (rc == -EPIPE || (rc == -ECANCELED && t->over))
                 rc = 0; /* it does not read all: that is its affair */
-        if (rc == 0)
-                resha_process_close_stdin(t->p);
+        if (rc == 0) {
+                resha_process_close_stdin(p);
+                p->fed = SIZE_MAX;
+        }
         return task_done(t, rc);
 }
 
@@ -205,7 +204,7 @@ static int check(const resha_process *p, const void *input, size_t n)
 {
         if (p->talk)
                 return resha_fail_at(-EBUSY, NULL, "another task communicates with process %s", p->name);
-        if (n && (!input || !p->pipes[0]))
+        if (n > p->fed && (!input || !p->pipes[0]))
                 return resha_fail_at(-EINVAL, NULL, "%zu bytes for process %s: %s", n, p->name,
                                      input ? "its standard input is no pipe, or closed" : "they are at NULL");
         return 0;
@@ -229,6 +228,8 @@ int resha_process_communicate(resha_process *p, const void *input, size_t n, siz
                 for (int i = 0; i < 2; i++)
                         resha_output_free(&drains[i].dropped);
         }
+        if (rc == 0)
+                p->fed = 0; /* all of it is there: further bytes are no rest of it */
         if (rc >= 0 && p->closing)
                 rc = resha_fail_at(-EBADF, NULL, "process %s is being closed", p->name);
         rs_process_leave(p);
@@ -253,7 +254,7 @@ int resha_process_run(const resha_process_opts *opts, const void *input, size_t 
                       resha_output *err, resha_exit *ret_exit)
 {
         resha_process *p RESHA_CLEANUP(resha_process_closep) = NULL;
-        resha_process_opts o = *opts;
+        resha_process_opts o = opts ? *opts : (resha_process_opts){ 0 };
 
         if (o.in == RESHA_INHERIT)
                 o.in = input ? RESHA_PIPE : RESHA_NULL;

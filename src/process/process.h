@@ -44,6 +44,7 @@ struct resha_process {
         size_t inside;              /* tasks in a call that waits */
         resha_group *talk;          /* of resha_process_communicate(), while a task is in there */
         resha_stream *pipes[3];     /* our ends; NULL: none, or closed */
+        size_t fed;                 /* of the input of resha_process_communicate(); SIZE_MAX: no more is to come */
         enum rs_process_state state;
         int lost;        /* the code of RS_PROCESS_LOST */
         int fd;          /* readable once it has ended; -1: rs_process_told() says so */

@@ -296,6 +296,39 @@ TASK(one_that_writes_on_and_on_is_left_too)
         return 0;
 }
 
+static int drips(resha_test_process *p, void *arg)
+{
+        int rc = 0;
+
+        (void)arg;
+        for (int i = 0; i < 10 * 1000 && rc == 0; i++)
+                if ((rc = resha_sleep(RESHA_MS(10))) == 0)
+                        rc = resha_write_all(resha_test_process_stream(p, 1), "x", 1, NULL);
+        return rc;
+}
+
+static int leaves_one_that_drips(resha_test_process *p, void *arg)
+{
+        return resha_test_process_fork(p, drips, arg);
+}
+
+TASK(and_one_that_always_writes_a_little_just_in_time)
+{
+        PROCESS(p);
+        OUTPUT(out);
+        resha_instant t = resha_now();
+        resha_process_opts o = ALL_PIPES;
+
+        SIM_ONLY();
+        o.held = RESHA_NS(-1);
+        o.group = true;
+        ASSERT_EQ(start(leaves_one_that_drips, NULL, o, &p), 0);
+        ASSERT_EQ(resha_process_communicate(p, NULL, 0, 0, &out, NULL), 0);
+        ASSERT_TRUE(test_ms_since(t) <= 100);
+        ASSERT_TRUE(out.held);
+        return 0;
+}
+
 /* ---- the end comes from elsewhere ---- */
 
 static int says_and_sleeps(resha_test_process *p, void *arg)
@@ -308,6 +341,7 @@ static int says_and_sleeps(resha_test_process *p, void *arg)
 struct talk {
         resha_process *p;
         resha_output *out;
+        size_t n; /* bytes of `much` are the input */
         int rc;
 };
 
@@ -315,7 +349,7 @@ static int talk(void *arg)
 {
         struct talk *t = arg;
 
-        return t->rc = resha_process_communicate(t->p, NULL, 0, 0, t->out, NULL);
+        return t->rc = resha_process_communicate(t->p, much, t->n, 0, t->out, NULL);
 }
 
 /* semantics 282 better
@@ -338,6 +372,54 @@ TASK(semantics_282_output_is_kept_by_a_cancel)
         ASSERT_EQ(resha_process_signal(p, 0), 0);
         ASSERT_EQ(talk(&t), 0); /* and goes on */
         ASSERT_STR(out.data, "until now");
+        return resha_process_check(p);
+}
+
+static int sleeps_and_answers(resha_test_process *p, void *arg)
+{
+        int rc = resha_sleep(RESHA_S(5));
+
+        return rc < 0 ? rc : answers(p, arg);
+}
+
+TASK(input_is_not_written_twice_after_a_cancel)
+{
+        PROCESS(p);
+        OUTPUT(out);
+        struct talk t = { .out = &out, .n = MUCH };
+
+        SIM_ONLY();
+        for (size_t i = 0; i < MUCH; i++)
+                much[i] = (char)('a' + i % 23);
+        ASSERT_EQ(start(sleeps_and_answers, NULL, ALL_PIPES, &p), 0);
+        t.p = p;
+        ASSERT_EQ(resha_timeout(RESHA_S(2), talk, &t), -ETIME); /* the pipe is full */
+        ASSERT_EQ(talk(&t), 0);
+        ASSERT_EQ(out.size, MUCH);
+        ASSERT_EQ(memcmp(out.data, much, MUCH), 0);
+        ASSERT_EQ(talk(&t), -EINVAL); /* that would be more input, and there is no pipe any more */
+        return resha_process_check(p);
+}
+
+static int reads_and_sleeps(resha_test_process *p, void *arg)
+{
+        int rc = answers(p, arg);
+
+        return rc < 0 ? rc : resha_sleep(RESHA_S(5));
+}
+
+TASK(nor_if_all_of_it_was_written_before)
+{
+        PROCESS(p);
+        OUTPUT(out);
+        struct talk t = { .out = &out, .n = 1000 };
+
+        SIM_ONLY();
+        ASSERT_EQ(start(reads_and_sleeps, NULL, ALL_PIPES, &p), 0);
+        t.p = p;
+        ASSERT_EQ(resha_timeout(RESHA_S(2), talk, &t), -ETIME);
+        ASSERT_EQ(talk(&t), 0);
+        ASSERT_EQ(out.size, 1000);
         return resha_process_check(p);
 }
 
@@ -397,6 +479,7 @@ TASK(misuse_of_communicate_is_told)
         ASSERT_EQ(resha_process_communicate(p, "x", 1, 0, NULL, NULL), -EINVAL);
         ASSERT_EQ(start(says, (char *)"x", ALL_PIPES, &q), 0);
         ASSERT_EQ(resha_process_communicate(q, NULL, 1, 0, NULL, NULL), -EINVAL);
+        ASSERT_EQ(resha_process_run(NULL, NULL, 0, 0, &out, NULL, NULL), -EINVAL);
         t.p = p;
         resha_group_begin(&g, NULL);
         resha_spawn(&g, talk, &t);
