@@ -178,11 +178,31 @@ static int child_look(resha_process *p, resha_exit *ret_exit)
         return rc;
 }
 
+static int signal_alone(const resha_process *p, int sig)
+{
+        return p->fd < 0 ? rs_sys_kill(p->pid, sig) : rs_sys_pidfd_signal(p->fd, sig);
+}
+
+/* Should somebody else have reaped its first process, the number may be another group's. */
+static int signal_group(const resha_process *p, int sig)
+{
+        struct rs_sys_ended e;
+
+        if (rs_sys_wait_child(p->pid, p->fd, RS_WAIT_LOOK | RS_WAIT_KEEP, &e) == -ECHILD)
+                return -ESRCH;
+        return rs_sys_kill(-p->pid, sig);
+}
+
+/* The first of a group may have left it (setpgid(2)), or have other credentials than the rest: it is what is waited
+ * for, so SIGKILL is for it in any case. */
 static int child_signal(resha_process *p, int sig)
 {
-        if (p->group)
-                return rs_sys_kill(-p->pid, sig);
-        return p->fd < 0 ? rs_sys_kill(p->pid, sig) : rs_sys_pidfd_signal(p->fd, sig);
+        int rc = p->group ? signal_group(p, sig) : -ESRCH;
+
+        if (p->state != RS_PROCESS_RUNS || (rc == 0 && sig != SIGKILL))
+                return rc;
+        int alone = signal_alone(p, sig);
+        return rc == 0 && alone == -ESRCH ? 0 : alone;
 }
 
 /* Without a pidfd the child is looked at again and again. */
@@ -209,11 +229,11 @@ static void child_done(resha_process *p, bool left)
         struct watcher *w = p->impl;
 
         if (p->state == RS_PROCESS_LOST && p->lost != -ECHILD) { /* waitid(2) did not work: it may run */
-                (void)child_signal(p, SIGKILL);
+                (void)signal_alone(p, SIGKILL);
                 (void)rs_sys_wait_child(p->pid, p->fd, 0, &e);
         }
         if (p->group && !left && p->state == RS_PROCESS_ENDED) {
-                (void)rs_sys_kill(-p->pid, SIGKILL);
+                (void)signal_group(p, SIGKILL);
                 (void)rs_sys_wait_child(p->pid, p->fd, RS_WAIT_LOOK, &e);
         }
         if (w) { /* it comes yet */
@@ -228,7 +248,7 @@ static void child_done(resha_process *p, bool left)
 
 enum { GIVEN_UP_MS = 100 };
 
-/* A thread that waits for it reaps it. */
+/* A thread that waits for it reaps it. The first of a group may have ended long ago. */
 static void child_give_up(resha_process *p)
 {
         (void)child_signal(p, SIGKILL);

@@ -365,6 +365,6 @@ static void give_up(struct rs_cleanup *c)
 {
         resha_process *p = RS_CONTAINER(c, struct resha_process, given_up);
 
-        if (p->state == RS_PROCESS_RUNS)
+        if (p->state == RS_PROCESS_RUNS || (p->state == RS_PROCESS_ENDED && p->group))
                 p->ops->give_up(p);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -192,6 +193,55 @@ TASK(one_that_does_not_read_its_input)
         return 0;
 }
 
+/* ---- groups ---- */
+
+/* In a program that is this one, started again: it leaves the group that was made for it. */
+__attribute__((constructor)) static void leave_the_group(void)
+{
+        if (!getenv("RESHA_TEST_LEAVES"))
+                return;
+        char said = setpgid(0, getpgid(getppid())) == 0 ? '+' : '-';
+        if (write(STDOUT_FILENO, &said, 1) == 1)
+                poll(NULL, 0, 20000);
+        _exit(0);
+}
+
+TASK(one_that_has_left_its_group_is_ended_too)
+{
+        const char *const argv[] = { program_invocation_name, NULL }, *const env[] = { "RESHA_TEST_LEAVES=1", NULL };
+        resha_process *p = NULL;
+        char said = 0;
+        resha_process_opts o = { .argv = argv, .add_env = env, .out = RESHA_PIPE, .group = true };
+
+        int rc = resha_process_spawn(&o, &p);
+        if (rc == -ENOEXEC)
+                test_skip("a program of another machine");
+        ASSERT_OK(rc);
+        ASSERT_EQ(resha_read(resha_process_stdout(p), &said, 1), 1);
+        ASSERT_EQ(said, '+');
+        ASSERT_EQ(resha_process_signal(p, 0), 0);
+        ASSERT_TRUE(close_took(p) < 10000);
+        return 0;
+}
+
+TASK(a_group_whose_first_process_was_reaped_by_others_gets_no_signal)
+{
+        resha_process_opts o = piped();
+        char line[16] = "";
+
+        o.group = true;
+        resha_process *p = shell("sleep 60 & echo $!; exit 0", o);
+        ASSERT_OK(resha_read_line(resha_process_stdout(p), line, sizeof line));
+        ASSERT_OK(wait_task(p));
+        ASSERT_EQ(resha_process_signal(p, 0), 0);
+        ASSERT_EQ(waitpid(resha_process_pid(p), NULL, 0), resha_process_pid(p)); /* its number is free from now on */
+        ASSERT_EQ(resha_process_signal(p, SIGKILL), -ESRCH);
+        close_process(p);
+        ASSERT_FALSE(child_is_dead(number(line)));
+        ASSERT_EQ(kill(number(line), SIGKILL), 0);
+        return 0;
+}
+
 /* ---- the end of the run ---- */
 
 static int left_pid;
@@ -243,10 +293,20 @@ static int forgets_and_hangs(void *arg)
         return cannot_end(NULL);
 }
 
+static int waits_and_hangs(void *arg)
+{
+        resha_process *p = shell("exit 0", (resha_process_opts){ .group = true });
+
+        left_pid = resha_process_pid(p);
+        ASSERT_OK(resha_process_wait(p, NULL)); /* its number is kept for the rest of the group */
+        ASSERT_EQ(raise(SIGINT), 0);
+        return cannot_end(arg);
+}
+
 static int given_up(void *arg)
 {
-        (void)arg;
-        int rc = test_run_opts(forgets_and_hangs, NULL, &(resha_run_opts){ .grace = RESHA_MS(50) });
+        int rc = test_run_opts(arg ? waits_and_hangs : forgets_and_hangs, NULL,
+                               &(resha_run_opts){ .grace = RESHA_MS(50) });
         for (int i = 0; i < 1000 && !is_gone(left_pid); i++)
                 usleep(5000); /* a thread reaps it where there are no pidfds */
         assert_no_children();
@@ -261,9 +321,11 @@ TEST(a_run_that_is_given_up_leaves_none)
 
         if (test_is_sim())
                 test_skip("needs the time that the process needs");
-        test_child(given_up, NULL, &c);
-        ASSERT_STR(c.text, "ECANCELED\n");
-        ASSERT_EQ(c.status, 0);
+        for (int i = 0; i < 2; i++) {
+                test_child(given_up, i ? &c : NULL, &c);
+                ASSERT_STR(c.text, "ECANCELED\n");
+                ASSERT_EQ(c.status, 0);
+        }
 }
 
 /* ---- misuse ---- */
