@@ -8,9 +8,9 @@
  *     (key updates, alerts), goes out of it at once, and it never holds a record half written, on which the other task
  *     would fail.
  *   - It reads whole records only (bytes.c), one for each call. A peer that makes us answer more than the reserve
- *   holds,
- *     in one record, has failed; one whose answers pile up, because it does not read them, is not read any further
- *     until they are gone.
+ *     holds, in one record, has failed; one whose answers pile up, because it does not read them, is not read any
+ *     further until they are gone.
+ *   - While one task waits below with the room of `in`, the other one's calls neither move `in` nor give it back.
  *   - RS_TLS_QUIET_MAX records in a row that bring nothing are an error: nobody needs that many key updates.
  *
  * A failure is final: OpenSSL allows no further call but SSL_free(). Its alert is in `out`, and goes out with a close.
@@ -154,10 +154,15 @@ static bool open_window(struct rs_tls_engine *e)
         return true;
 }
 
-/* After a call: a block with nothing in it goes back. */
+bool rs_tls_engine_ready(struct rs_tls_engine *e)
+{
+        return open_window(e);
+}
+
+/* After a call: a block with nothing in it goes back, unless a task is waiting below for bytes to put into it. */
 static void close_window(struct rs_tls_engine *e)
 {
-        if (e->in.start == e->in.end)
+        if (e->in.start == e->in.end && !e->lent)
                 empty_in(e);
 }
 
@@ -185,12 +190,14 @@ char *rs_tls_engine_room(struct rs_tls_engine *e, size_t *ret_size)
 {
         if (make_room(e) < 0)
                 return NULL;
+        e->lent = true;
         *ret_size = e->in.size - e->in.end;
         return e->in.data + e->in.end;
 }
 
 void rs_tls_engine_came(struct rs_tls_engine *e, size_t n)
 {
+        e->lent = false;
         e->more = n == e->in.size - e->in.end;
         e->in.end += n;
         close_window(e);

@@ -97,6 +97,8 @@ int rs_tls_stream_fill(struct rs_tls_stream *t)
 {
         size_t size;
 
+        if (rs_tls_engine_ready(&t->engine)) /* another task has read it, while this one sent */
+                return 0;
         if (t->fill.busy) {
                 int rc = wait_for_turn(&t->fill);
                 return rc < 0 ? rc : go_on(t, false);
@@ -105,8 +107,7 @@ int rs_tls_stream_fill(struct rs_tls_stream *t)
         if (!room)
                 return resha_fail(-ENOMEM, "no memory for what comes by TLS");
         ssize_t n = read_below(t, room, size);
-        if (n > 0)
-                rs_tls_engine_came(&t->engine, (size_t)n);
+        rs_tls_engine_came(&t->engine, n > 0 ? (size_t)n : 0);
         int rc = go_on(t, false);
         if (rc < 0)
                 return rc;
@@ -251,6 +252,7 @@ static ssize_t put_in_gathered(struct rs_tls_stream *t, const struct iovec *part
                 b.end += n;
         }
         ssize_t n = rs_tls_engine_write(&t->engine, b.data, b.end);
+        OPENSSL_cleanse(b.data, b.end); /* blocks are for what is encrypted */
         rs_tls_block_return(t->engine.pool, &b);
         return n;
 }

@@ -103,6 +103,7 @@ struct rs_tls_engine {
         bool open;               /* the handshake is done */
         bool ended;              /* the peer has said close_notify */
         bool more;               /* the last read from below filled what there was: there may be more */
+        bool lent;               /* a read from below puts bytes behind those of `in`: they stay where they are */
         bool no_block;           /* an answer found no memory */
         unsigned quiet;          /* records in a row that brought no bytes */
         int failed;              /* why nothing goes on any more */
@@ -144,7 +145,11 @@ ssize_t rs_tls_engine_write(struct rs_tls_engine *e, const void *data, size_t si
 /* Encrypts close_notify, once. 0, RS_TLS_WANT_ROOM, or a failure. */
 int rs_tls_engine_end(struct rs_tls_engine *e);
 
-/* Room for encrypted bytes that come, and how many; NULL: no memory. Then: n of them came. */
+/* Whether a whole record is there to be read. */
+bool rs_tls_engine_ready(struct rs_tls_engine *e);
+
+/* Room for encrypted bytes that come, and how many; NULL: no memory. It is lent until rs_tls_engine_came() says that n
+ * of them came; 0: none. */
 char *rs_tls_engine_room(struct rs_tls_engine *e, size_t *ret_size);
 void rs_tls_engine_came(struct rs_tls_engine *e, size_t n);
 

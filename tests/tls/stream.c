@@ -451,6 +451,34 @@ SECURE(tls_records_that_bring_nothing_are_counted)
         return 0;
 }
 
+/* ---- a buffer that is in use below ---- */
+
+/* A record of exactly what an idle engine waits with: the reader then waits with a block, which is empty. What a writer
+ * does meanwhile must leave it to the reader. */
+SECURE(tls_a_writer_leaves_the_reader_its_buffer)
+{
+        struct rs_tls_engine *e = engine_of(p->secure[1]);
+        char text[RS_TLS_SMALL - RS_TLS_HEADER - 17], buf[RS_TLS_SMALL];
+        RESHA_GROUP(g);
+
+        memset(text, 't', sizeof text);
+        ASSERT_OK(resha_write_all(p->secure[0], text, sizeof text, NULL));
+        ASSERT_EQ(resha_read_exactly(p->secure[1], buf, sizeof text), (ssize_t)sizeof text);
+        ASSERT_TRUE(e->more);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, read_a_byte, p->secure[1]);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_TRUE(e->in.data != e->small);
+        char *lent = e->in.data;
+        ASSERT_OK(resha_write_all(p->secure[1], "w", 1, NULL));
+        ASSERT_TRUE(e->in.data == lent);
+        ASSERT_OK(resha_write_all(p->secure[0], "x", 1, NULL));
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_EQ(resha_read(p->secure[0], buf, 1), 1);
+        ASSERT_TRUE(e->in.data == e->small);
+        return 0;
+}
+
 /* ---- failures ---- */
 
 SECURE(tls_a_byte_that_was_changed_on_its_way_is_an_error_for_good)
