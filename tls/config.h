@@ -97,6 +97,7 @@ struct rs_tls_set {
 
 /* Goes with an SSL. */
 struct rs_tls_note {
+        const struct rs_tls_set *set;  /* of the SSL_CTX that it began with: SSL_get_SSL_CTX() may be that of a name */
         struct rs_tls_protocols *alpn; /* of this connection alone; or NULL */
         int code;                      /* what `words` are of; 0: nothing has gone wrong here */
         char words[RS_TLS_WORDS];
@@ -152,7 +153,7 @@ void rs_tls_sessions_unref(struct rs_tls_sessions *s);
 /* From now on sessions count that were made where this was trusted. Others are dropped. */
 void rs_tls_sessions_renew(struct rs_tls_sessions *s, const unsigned char digest[RS_TLS_DIGEST]);
 int rs_tls_session_keep(SSL *ssl, SSL_SESSION *session);
-void rs_tls_session_resume(SSL *ssl, const struct rs_tls_set *set);
+void rs_tls_session_resume(SSL *ssl);
 unsigned rs_tls_sessions_count(struct rs_tls_sessions *s);
 
 /* Whether the peer's certificate in it has not expired since. */

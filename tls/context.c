@@ -477,7 +477,7 @@ static int prepare(const resha_tls *t, SSL *ssl, const resha_tls_start_opts *o)
         if (rc == 0 && o->alpn)
                 rc = set_protocols(ssl, o->alpn);
         if (rc == 0 && host[0])
-                rs_tls_session_resume(ssl, rs_tls_set_of(SSL_get_SSL_CTX(ssl)));
+                rs_tls_session_resume(ssl);
         return rc;
 }
 

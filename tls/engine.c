@@ -2,8 +2,7 @@
 /* An SSL between two buffers. Nothing here waits: a call does what can be done with the bytes that are there, and says
  * what it lacks. Reading and writing may alternate as they like, in two tasks; that rests on this:
  *
- *   - Before the SSL is asked to read a record there are RS_TLS_RESERVE bytes of room in `out`, and before it is asked
- *   to
+ *   - Before the SSL is asked to read a record there are RS_TLS_RESERVE bytes of room in `out`, and before it is to
  *     write one there is room for that record and the reserve. So whatever it writes, also in answer to what it reads
  *     (key updates, alerts), goes out of it at once, and it never holds a record half written, on which the other task
  *     would fail.

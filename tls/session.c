@@ -122,11 +122,11 @@ static void add(struct rs_tls_sessions *s, struct entry *e)
 /* OpenSSL's callback: 1 if the session is ours now. */
 int rs_tls_session_keep(SSL *ssl, SSL_SESSION *session)
 {
-        const struct rs_tls_set *set = rs_tls_set_of(SSL_get_SSL_CTX(ssl));
         const struct rs_tls_note *note = rs_tls_note_of(ssl);
+        const struct rs_tls_set *set = note ? note->set : NULL;
         struct rs_tls_sessions *s = set ? set->sessions : NULL;
 
-        if (!s || !note || !note->host[0] || !SSL_SESSION_is_resumable(session))
+        if (!s || !note->host[0] || !SSL_SESSION_is_resumable(session))
                 return 0;
         if (SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE && SSL_get_verify_result(ssl) != X509_V_OK)
                 return 0;
@@ -184,9 +184,10 @@ static SSL_SESSION *take(struct rs_tls_sessions *s, const char *host, uint16_t p
         return found;
 }
 
-void rs_tls_session_resume(SSL *ssl, const struct rs_tls_set *set)
+void rs_tls_session_resume(SSL *ssl)
 {
         const struct rs_tls_note *note = rs_tls_note_of(ssl);
+        const struct rs_tls_set *set = note->set;
         struct rs_tls_sessions *s = set->sessions;
 
         if (!s || !note->host[0])

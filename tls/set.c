@@ -76,6 +76,7 @@ int rs_tls_note_attach(SSL *ssl, const char *host, uint16_t port)
         if (note) {
                 memcpy(note->host, host, size);
                 note->port = port;
+                note->set = rs_tls_set_of(SSL_get_SSL_CTX(ssl));
         }
         if (!note || SSL_set_ex_data(ssl, note_index, note) != 1) {
                 resha_free(note);

@@ -115,17 +115,18 @@ static bool set_mac(EVP_MAC_CTX *mac, struct key *k)
 static int prepare(SSL *ssl, unsigned char name[16], unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac,
                    int seal)
 {
-        struct rs_tls_set *set = rs_tls_set_of(SSL_get_SSL_CTX(ssl));
+        const struct rs_tls_note *note = rs_tls_note_of(ssl);
+        struct rs_tls_tickets *t = note && note->set ? note->set->tickets : NULL;
         struct key k;
         int rc;
 
-        if (!set || !set->tickets)
+        if (!t)
                 return 0;
         if (seal) {
-                rc = sealing_key(set->tickets, &k) && RAND_bytes(iv, 16) == 1 ? 1 : -1;
+                rc = sealing_key(t, &k) && RAND_bytes(iv, 16) == 1 ? 1 : -1;
                 memcpy(name, k.name, sizeof k.name);
         } else {
-                rc = opening_key(set->tickets, name, &k);
+                rc = opening_key(t, name, &k);
                 if (rc == 1 && SSL_version(ssl) >= TLS1_3_VERSION)
                         rc = 2; /* one ticket is for one connection: who comes with the last one needs another */
         }

@@ -75,6 +75,31 @@ TASK(a_session_belongs_to_host_and_port)
         return 0;
 }
 
+/* A certificate of `names` is no reason to give no tickets. */
+TASK(sessions_of_a_server_with_names)
+{
+        const struct cert *leaf = good_leaf("a.example"), *other = good_leaf("b.example");
+        const resha_tls_name name = { .host = "b.example",
+                                      .cert_pem = cert_chain_pem(other),
+                                      .key_pem = cert_key_pem(other) };
+
+        for (int i = 0; i < 2; i++) {
+                struct two t = both(leaf, versions[i]);
+                resha_tls_unref(t.server);
+                t.server = server_of(&(resha_tls_opts){ .cert_pem = cert_chain_pem(leaf),
+                                                        .key_pem = cert_key_pem(leaf),
+                                                        .names = &name,
+                                                        .name_count = 1 });
+                ASSERT_EQ(resumes_as(&t, "a.example", 443), 0);
+                ASSERT_EQ(resumes_as(&t, "a.example", 443), 1);
+                ASSERT_EQ(resumes_as(&t, "b.example", 443), 0);
+                for (int k = 0; k < 3; k++)
+                        ASSERT_EQ(resumes_as(&t, "b.example", 443), 1);
+                release(&t);
+        }
+        return 0;
+}
+
 /* A name that nobody has verified gets no session of one that was, from the same server. */
 TASK(resumption_does_not_go_around_verification)
 {
