@@ -89,7 +89,8 @@ int resha_path_symlink(const char *target, const char *path)
 
 ssize_t resha_path_readlink(const char *path, char *buf, size_t size)
 {
-        struct rs_disk d = { .call = RS_DISK_READLINK, .path = path, .buf = buf, .size = size };
+        enum { MOST = 64 * 1024 }; /* no link says more; and the kernel takes an int for the size */
+        struct rs_disk d = { .call = RS_DISK_READLINK, .path = path, .buf = buf, .size = size < MOST ? size : MOST };
         char text[RS_PATH_TEXT];
         struct rs_loop *l;
         int rc = enter(path, "read the symbolic link", &l);
@@ -104,7 +105,7 @@ ssize_t resha_path_readlink(const char *path, char *buf, size_t size)
                 return resha_fail_at(-EINVAL, NULL, "%s is no symbolic link", rs_path_text(path, text));
         if (n < 0)
                 return rs_path_failed((int)n, "read the symbolic link", path);
-        if ((size_t)n == size)
+        if ((size_t)n == d.size)
                 return resha_fail_at(-EMSGSIZE, NULL, "the symbolic link %s says more than %zu bytes",
                                      rs_path_text(path, text), size - 1);
         buf[n] = '\0';
@@ -185,8 +186,10 @@ static int make_all(struct rs_loop *l, const char *path, unsigned mode)
         struct mkdir m = { .disk = { .call = RS_DISK_RUN, .run = mkdir_run },
                            .path = resha_strdup(path),
                            .mode = mode };
-        int rc = m.path ? (int)rs_operation_disk(l, &m.disk, "mkdir") : -ENOMEM;
 
+        for (size_t n = m.path ? strlen(path) : 0; n > 1 && m.path[n - 1] == '/'; n--)
+                m.path[n - 1] = '\0'; /* or the last one would be among those above it */
+        int rc = m.path ? (int)rs_operation_disk(l, &m.disk, "mkdir") : -ENOMEM;
         resha_free(m.path);
         return rc < 0 ? rs_path_failed(rc, "make folder", path) : 0;
 }

@@ -199,6 +199,33 @@ TASK(dir_of_many_and_of_none)
         return 0;
 }
 
+TASK(path_mkdir_with_slashes_behind_gives_the_last_one_its_mode)
+{
+        FOLDER(dir);
+        struct stat st;
+
+        ASSERT_OK(resha_path_mkdir(in(&dir, "a/b//"), 0700, true));
+        ASSERT_EQ(stat(in(&dir, "a/b"), &st), 0);
+        ASSERT_EQ(st.st_mode & 07777, 0700);
+        ASSERT_OK(resha_path_mkdir(in(&dir, "a/b//"), 0700, true));
+        ASSERT_OK(resha_path_mkdir("//", 0700, true));
+        return 0;
+}
+
+TASK(path_readlink_into_more_than_the_kernel_can_count)
+{
+        FOLDER(dir);
+        char buf[16] = "";
+
+        ASSERT_EQ(symlink("abc", in(&dir, "l")), 0);
+        ASSERT_EQ(resha_path_readlink(in(&dir, "l"), buf, (size_t)3 << 30), 3);
+        ASSERT_STR(buf, "abc");
+        buf[0] = 0;
+        ASSERT_EQ(resha_path_readlink(in(&dir, "l"), buf, ((size_t)1 << 32) + 2), 3);
+        ASSERT_STR(buf, "abc");
+        return 0;
+}
+
 TASK(dir_that_is_removed_meanwhile_has_ended)
 {
         FOLDER(dir);
