@@ -86,6 +86,13 @@ static int list(resha_dir *dir, struct rs_use *u)
         return 0;
 }
 
+static int failed(const resha_dir *dir, int rc)
+{
+        if (rc == -EBADF && dir->opened.closing)
+                return rs_opened_refuse(&dir->opened, dir->opened.loop);
+        return rs_path_failed(rc, "list", dir->path);
+}
+
 static int next(resha_dir *dir, struct rs_use *u, resha_dir_entry *ret_entry)
 {
         if (take(dir, ret_entry))
@@ -94,14 +101,12 @@ static int next(resha_dir *dir, struct rs_use *u, resha_dir_entry *ret_entry)
                 return rs_complete(dir->opened.loop, 0);
         for (;;) {
                 int rc = list(dir, u);
-                if (rc < 0)
-                        return rc == -EBADF && dir->opened.closing ? rs_opened_refuse(&dir->opened, dir->opened.loop)
-                                                                   : rs_path_failed(rc, "list", dir->path);
-                if (dir->ended || take(dir, ret_entry))
+                if (rc == 0 && (dir->ended || take(dir, ret_entry)))
                         return !dir->ended;
-                rc = rs_opened_go_on(&dir->opened);
+                if (rc == 0)
+                        rc = rs_opened_go_on(&dir->opened);
                 if (rc < 0)
-                        return rc;
+                        return failed(dir, rc);
         }
 }
 

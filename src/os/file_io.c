@@ -184,9 +184,12 @@ static int one_call(resha_file *f, struct rs_disk *d, const char *verb)
         if (rc < 0)
                 return rc;
         d->fd = f->opened.fd;
-        rc = (int)rs_opened_do(&f->opened, &u, d, verb);
-        if (rc < 0)
-                rc = failed(f, rc, verb, -1);
+        if (d->call == RS_DISK_TRUNCATE || d->call == RS_DISK_ALLOCATE)
+                rc = check_access(f, verb, O_RDONLY);
+        if (rc == 0) {
+                rc = (int)rs_opened_do(&f->opened, &u, d, verb);
+                rc = rc < 0 ? failed(f, rc, verb, -1) : rc;
+        }
         rs_opened_leave(&f->opened, &u);
         return rc;
 }

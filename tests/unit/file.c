@@ -235,6 +235,22 @@ TASK(file_of_a_device)
         return 0;
 }
 
+TASK(file_that_is_only_read_keeps_its_size)
+{
+        FOLDER(dir);
+        OPEN_FILE(f);
+
+        put(in(&dir, "a"), "abc");
+        ASSERT_OK(resha_file_open(in(&dir, "a"), O_RDONLY, 0, &f));
+        ASSERT_EQ(resha_file_truncate(f, 1), -EBADF);
+        ASSERT_HAS(said(-EBADF), "truncate \"");
+        ASSERT_HAS(said(-EBADF), "it was opened for reading only; open it with O_RDWR");
+        ASSERT_EQ(resha_file_allocate(f, 0, 100), -EBADF);
+        ASSERT_HAS(said(-EBADF), "it was opened for reading only");
+        ASSERT_STR(text_of(in(&dir, "a")), "abc");
+        return 0;
+}
+
 /* ---- several tasks ---- */
 
 struct part {
