@@ -136,16 +136,19 @@ typedef struct resha_save_opts {
 
 /* Makes a file of these bytes, in one step: who opens it meanwhile gets all of the old or all of the new, also after a
  * crash. They are written to a file beside it, .resha-N.tmp, which is then renamed; it is removed if that fails, and
- * the old file stays as it was. Owner and group of the old one are kept where they may be; its other names (hard links)
- * keep the old contents. A symbolic link is followed, and what it leads to is replaced. -EISDIR; -EINVAL: what is there
- * is no regular file (open it and write). Should only the last step fail, the sync of the folder, the record says that
- * the file is the new one. opts may be NULL. [task] cancellation point */
+ * the old file stays as it was. Owner and group of the old one are kept where they may be; where the group may not, the
+ * new one's has only the rights that everybody has. Its other names (hard links) keep the old contents. A symbolic link
+ * is followed, and what it leads to is replaced; but in a folder where everybody may make names (as /tmp) neither links
+ * nor files are trusted that belong to another user than this one or the folder's: -EACCES. -EISDIR; -EINVAL: what is
+ * there is no regular file (open it and write). Should only the last step fail, the sync of the folder, the record says
+ * that the file is the new one. opts may be NULL. [task] cancellation point */
 RESHA_API RESHA_MUST int resha_file_save(const char *path, const void *data, size_t size, const resha_save_opts *opts);
 
 /* Copies a regular file, as resha_file_save() would make it: in one step, and nothing stays of one that failed. The
- * kernel copies, or makes them share what they have in common (reflink), where it can. Permissions are those of the
- * file that it replaces, else of `from`. *ret_bytes (may be NULL) is its size, on success. -EINVAL: they are the same
- * file, or `from` is no regular file; as resha_file_save(). [task] cancellation point */
+ * kernel copies, or makes them share what they have in common (reflink), where it can; else the holes of a file become
+ * zeros that take room on the disk. Permissions are those of the file that it replaces, else of `from`. *ret_bytes (may
+ * be NULL) is its size, on success. -EINVAL: they are the same file, or `from` is no regular file; as
+ * resha_file_save(). [task] cancellation point */
 RESHA_API RESHA_MUST int resha_file_copy(const char *from, const char *to, const resha_save_opts *opts,
                                          uint64_t *ret_bytes);
 

@@ -48,6 +48,30 @@ static int look(struct rs_replace *r, struct statx *ret_stat)
         return (int)rs_sys_disk(&d);
 }
 
+/* Where everybody may make names (/tmp), what is there may have been laid by another user: a link, to choose what is
+ * replaced, or a file, whose owner and rights the new one would have. The kernel refuses both to who opens
+ * (fs.protected_symlinks, fs.protected_regular); so do we, who do not open it. */
+static int check_owner(struct rs_replace *r, const struct statx *there)
+{
+        char *slash = strrchr(r->target, '/');
+        struct statx x;
+        struct rs_disk d = { .call = RS_DISK_STAT, .path = ".", .mask = STATX_BASIC_STATS, .stat = &x };
+
+        if (there->stx_uid == rs_sys_euid())
+                return 0;
+        if (slash)
+                d.path = slash == r->target ? "/" : r->target;
+        if (slash && slash != r->target)
+                *slash = '\0';
+        int rc = (int)rs_sys_disk(&d);
+        if (slash)
+                *slash = '/';
+        if (rc < 0)
+                return rc;
+        r->foreign = (x.stx_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) && there->stx_uid != x.stx_uid;
+        return r->foreign ? -EACCES : 0;
+}
+
 /* What the symbolic link says takes its place in target. */
 static int follow(struct rs_replace *r)
 {
@@ -78,7 +102,9 @@ static int find(struct rs_replace *r, struct statx *ret_stat)
         int rc = look(r, ret_stat);
 
         for (int i = 0; rc == 0 && S_ISLNK(ret_stat->stx_mode) && !r->exclusive; i++) {
-                rc = i < LINKS_MAX ? follow(r) : -ELOOP;
+                rc = i < LINKS_MAX ? check_owner(r, ret_stat) : -ELOOP;
+                if (rc == 0)
+                        rc = follow(r);
                 if (rc == 0)
                         rc = look(r, ret_stat);
         }
@@ -93,7 +119,7 @@ static int find(struct rs_replace *r, struct statx *ret_stat)
         if (S_ISDIR(ret_stat->stx_mode))
                 return -EISDIR;
         r->irregular = !S_ISREG(ret_stat->stx_mode);
-        return r->irregular ? -EINVAL : 0;
+        return r->irregular ? -EINVAL : check_owner(r, ret_stat);
 }
 
 /* Without the right to list it a folder can still be used, but not synced. */
@@ -158,6 +184,7 @@ static void choose_mode(struct rs_replace *r, unsigned fallback, const struct st
                 r->uid = old->stx_uid;
                 r->gid = old->stx_gid;
         }
+        r->inherits = r->mode == 0 && old->stx_mode != 0;
         if (r->mode == 0)
                 r->mode = old->stx_mode ? old->stx_mode & 07777U : fallback;
 }
@@ -205,7 +232,8 @@ static ssize_t write_piece(struct rs_replace *r)
 
 /* ---- the end ---- */
 
-/* Bits that would give another user's or group's rights go where that is not the owner. */
+/* Bits that would give another user's or group's rights go where that is not the owner; and what its group might do is
+ * not for the members of ours, beyond what everybody may. */
 static int set_rights(struct rs_replace *r)
 {
         struct rs_sys_file mine;
@@ -220,7 +248,7 @@ static int set_rights(struct rs_replace *r)
                 if (other_user)
                         r->mode &= ~(unsigned)S_ISUID;
                 if (other_group && rs_sys_file_chown(r->fd, UINT_MAX, r->gid) < 0)
-                        r->mode &= ~(unsigned)S_ISGID;
+                        r->mode &= ~(unsigned)S_ISGID & (r->inherits ? ~(unsigned)S_IRWXG | (r->mode << 3) : UINT_MAX);
         }
         return (mine.mode & 07777U) == r->mode ? 0 : rs_sys_file_chmod(r->fd, r->mode);
 }
@@ -330,6 +358,11 @@ static __attribute__((noinline, cold)) int failed(struct rs_replace *r, int rc)
         if (r->irregular)
                 return resha_fail_at(rc, NULL, "%s %s: it is no regular file; resha_file_open() and %s it",
                                      r->source_failed ? "copy" : "replace", text, r->source_failed ? "read" : "write");
+        if (r->foreign)
+                return resha_fail_at(rc, NULL,
+                                     "replace %s: another user has made it, in a folder where all may (remove "
+                                     "it, or save in a folder of your own)",
+                                     text);
         if (r->same)
                 return resha_fail_at(rc, NULL, "copy to %s: it is the file that is to be copied", text);
         if (r->replaced)

@@ -25,6 +25,8 @@ struct rs_replace {
         int dir, fd;       /* -1: not open */
         bool exact;        /* mode is set, whatever the umask */
         bool made;         /* temp is there, and closed */
+        bool inherits;     /* mode is that of the file that is replaced */
+        bool foreign;      /* what is there is of another user, who may have laid it there */
         bool irregular;    /* what is there is no regular file */
         bool same;         /* it is the file that is copied */
         bool replaced;     /* it is done, but for the sync of the folder */

@@ -244,6 +244,11 @@ unsigned rs_sys_uid(void)
         return getuid();
 }
 
+unsigned rs_sys_euid(void)
+{
+        return geteuid();
+}
+
 int rs_sys_pid(void)
 {
         return getpid();

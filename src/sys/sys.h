@@ -200,6 +200,7 @@ void rs_sys_signal_default(int sig); /* async-signal-safe */
 void rs_sys_raise(int sig);          /* async-signal-safe */
 int rs_sys_pid(void);                /* async-signal-safe */
 unsigned rs_sys_uid(void);
+unsigned rs_sys_euid(void); /* whose rights count for files */
 void rs_sys_yield(void);
 
 /* As getaddrinfo(3): 0 or an EAI code; *ret_errno when that is EAI_SYSTEM. */
