@@ -31,7 +31,7 @@ static void on_turn(struct rs_timer *t)
 
         if (moves_bytes(d))
                 d->size = piece(s, d);
-        ssize_t result = rs_sys_disk(d);
+        ssize_t result = rs_sys_disk_quietly(d);
         d->size = size;
         rs_backend_done(&s->base, d->op, result);
 }

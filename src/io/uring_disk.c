@@ -75,6 +75,15 @@ static void fill_stat(struct io_uring_sqe *sqe, const struct rs_disk *d)
                 io_uring_prep_statx(sqe, d->fd, "", d->flags | AT_EMPTY_PATH, d->mask, d->stat);
 }
 
+/* On a thread of the kernel from the start, where what it tries on ours first would show: a piece of what is appended
+ * could be parted from the rest by another process, and over the limit of sizes a signal would come. */
+static void fill_write(struct io_uring_sqe *sqe, const struct rs_disk *d, unsigned size, uint64_t offset)
+{
+        io_uring_prep_write(sqe, d->fd, d->buf, size, offset);
+        if (d->offset < 0 || rs_sys_disk_limited())
+                sqe->flags |= IOSQE_ASYNC;
+}
+
 void ur_disk_fill(struct io_uring_sqe *sqe, const struct rs_disk *d)
 {
         unsigned size = d->size < MOST ? (unsigned)d->size : MOST;
@@ -82,7 +91,7 @@ void ur_disk_fill(struct io_uring_sqe *sqe, const struct rs_disk *d)
 
         switch (d->call) {
         case RS_DISK_READ: io_uring_prep_read(sqe, d->fd, d->buf, size, offset); break;
-        case RS_DISK_WRITE: io_uring_prep_write(sqe, d->fd, d->buf, size, offset); break;
+        case RS_DISK_WRITE: fill_write(sqe, d, size, offset); break;
         case RS_DISK_SYNC: io_uring_prep_fsync(sqe, d->fd, 0); break;
         case RS_DISK_DATASYNC: io_uring_prep_fsync(sqe, d->fd, IORING_FSYNC_DATASYNC); break;
         case RS_DISK_ALLOCATE: io_uring_prep_fallocate(sqe, d->fd, d->flags, d->offset, (off_t)d->size); break;
@@ -92,14 +101,17 @@ void ur_disk_fill(struct io_uring_sqe *sqe, const struct rs_disk *d)
         }
 }
 
+/* What closing says comes from the file system, and the descriptor is gone: it may be another's already. */
 bool ur_disk_refused(struct ur *u, const struct rs_disk *d, int res)
 {
+        if (d->call == RS_DISK_CLOSE)
+                return false;
         switch (res) {
         case -EINVAL:
         case -EOPNOTSUPP:
         case -ENOSYS: u->disk &= ~(1u << d->call); return true;
         case -EAGAIN:
-        case -EINTR: return d->call != RS_DISK_CLOSE; /* that is over then */
+        case -EINTR: return true;
         default: return false;
         }
 }

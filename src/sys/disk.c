@@ -11,8 +11,10 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <linux/stat.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -68,7 +70,11 @@ ssize_t rs_sys_disk_opened(ssize_t fd, int flags)
                 return fd;
         if (!(flags & O_NONBLOCK) && fstat((int)fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
                 (void)fcntl((int)fd, F_SETFL, flags & ~O_NONBLOCK);
-        return rs_sys_move_up((int)fd);
+        int up = rs_sys_move_up((int)fd);
+        if (RS_LIKELY(up > STDERR_FILENO))
+                return up;
+        rs_sys_close(up); /* a standard one is free, and nothing else: that is for others, and 0 has a meaning here */
+        return -EMFILE;
 }
 
 /* ---- without waiting ---- */
@@ -108,14 +114,16 @@ static bool starts_local(int dir, const char *path)
 }
 
 /* What the kernel has names and pages of at hand, on the file system where the path begins: that of another mount may
- * ask somebody when it is opened, which no flag prevents. -EAGAIN: anything else. */
+ * ask somebody when it is opened, which no flag prevents, and opening for writing may copy the file (overlays) or read
+ * what its owner may use of the disk. -EAGAIN: anything else. */
 static ssize_t open_now(const struct rs_disk *d)
 {
         struct open_how how = { .flags = (uint64_t)(unsigned)(d->flags | O_CLOEXEC | O_NONBLOCK),
                                 .resolve = RESOLVE_CACHED | RESOLVE_NO_XDEV };
         int dir = folder(d->fd);
 
-        if (d->flags & (O_CREAT | O_TRUNC | O_PATH) || !starts_local(dir, d->path))
+        if ((d->flags & O_ACCMODE) != O_RDONLY || d->flags & (O_CREAT | O_TRUNC | O_PATH) ||
+            !starts_local(dir, d->path))
                 return -EAGAIN;
         ssize_t fd = DISK(syscall(SYS_openat2, dir, d->path, &how, sizeof how));
         return fd == -EXDEV || fd == -EINVAL || fd == -ENOSYS || fd == -EPERM ? -EAGAIN : fd;
@@ -219,4 +227,31 @@ ssize_t rs_sys_disk(struct rs_disk *d)
         case RS_DISK_RUN: return d->run(d);
         default: return disk_name(d);
         }
+}
+
+/* ---- the limit of sizes ---- */
+
+bool rs_sys_disk_limited(void)
+{
+        struct rlimit limit;
+
+        return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+ssize_t rs_sys_disk_quietly(struct rs_disk *d)
+{
+        static const struct timespec at_once = { 0 };
+        sigset_t set;
+
+        if (!rs_sys_disk_limited())
+                return rs_sys_disk(d);
+        bool blocked = rs_sys_signal_block(SIGXFSZ, true);
+        ssize_t result = rs_sys_disk(d);
+        if (blocked)
+                return result;
+        sigemptyset(&set);
+        sigaddset(&set, SIGXFSZ);
+        (void)sigtimedwait(&set, NULL, &at_once);
+        (void)rs_sys_signal_block(SIGXFSZ, false);
+        return result;
 }

@@ -78,6 +78,13 @@ ssize_t rs_sys_disk(struct rs_disk *d);
  * a blocking one. Never 0 to 2. */
 ssize_t rs_sys_disk_opened(ssize_t fd, int flags);
 
+/* The same, on a thread that has signals: none comes of a file that would be larger than it may. */
+ssize_t rs_sys_disk_quietly(struct rs_disk *d);
+
+/* This process has a limit of how large files may be (RLIMIT_FSIZE): a write over it is EFBIG, and sends its thread
+ * SIGXFSZ, which ends the process unless it is blocked, as on threads of ours. */
+bool rs_sys_disk_limited(void);
+
 /* The call that a test makes fail. RUN: none, its calls are asked for one by one. */
 int rs_sys_disk_fault(enum rs_disk_call call);
 

@@ -5,6 +5,7 @@
 #include "../unit/folder.h"
 #include "common.h"
 
+#include <grp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -88,10 +89,86 @@ static int too_large(void *unused)
         return 0;
 }
 
+/* What a ring tries on the thread of the loop. */
+static int too_large_directly(void *unused)
+{
+        static _Alignas(4096) char block[4096];
+        FOLDER(d);
+        OPEN_FILE(f);
+
+        (void)unused;
+        struct rlimit limit = { 4096, RLIM_INFINITY };
+        ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        if (resha_file_open(in(&d, "a"), O_RDWR | O_CREAT | O_DIRECT, 0600, &f) < 0)
+                return 0; /* a file system without it */
+        ASSERT_OK(resha_file_write(f, block, sizeof block, 0, NULL));
+        ASSERT_EQ(resha_file_write(f, block, sizeof block, sizeof block, NULL), -EFBIG);
+        return 0;
+}
+
 static int with_small_limit(void *unused)
 {
         (void)unused;
-        return test_run_opts(too_large, NULL, NULL) == 0 ? 0 : 1;
+        int rc = test_run_opts(too_large_directly, NULL, NULL);
+        if (rc == 0)
+                rc = test_run_opts(too_large, NULL, NULL);
+        return rc == 0 ? 0 : 1;
+}
+
+static int simulated_with_small_limit(void *unused)
+{
+        sigset_t mask;
+
+        (void)unused;
+        int rc = resha_run(too_large_directly, NULL, &(resha_run_opts){ .backend = "sim:1" });
+        ASSERT_TRUE(pthread_sigmask(SIG_BLOCK, NULL, &mask) == 0 && !sigismember(&mask, SIGXFSZ));
+        return rc == 0 ? 0 : 1;
+}
+
+TEST(file_over_the_limit_of_sizes_is_no_signal_in_the_simulated_world)
+{
+        struct test_child child;
+
+        test_child(simulated_with_small_limit, NULL, &child);
+        ASSERT_STR(child.text, "");
+        ASSERT_EQ(child.status, 0);
+}
+
+static int none_but_standard_ones(void *unused)
+{
+        struct rlimit limit;
+        FOLDER(d);
+        OPEN_FILE(f);
+
+        (void)unused;
+        ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+        limit.rlim_cur = 64;
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        int last = 0;
+        for (int fd; (fd = dup(0)) >= 0;)
+                last = fd;
+        close(0);
+        int rc = resha_file_open(in(&d, "a"), O_RDWR | O_CREAT, 0600, &f);
+        ASSERT_EQ(fcntl(0, F_GETFD), -1);
+        close(last); /* for who removes the folder */
+        close(last - 1);
+        ASSERT_EQ(rc, -EMFILE);
+        return 0;
+}
+
+static int without_descriptors(void *unused)
+{
+        (void)unused;
+        return test_run_opts(none_but_standard_ones, NULL, NULL) == 0 ? 0 : 1;
+}
+
+TEST(file_is_never_a_standard_descriptor)
+{
+        struct test_child child;
+
+        test_child(without_descriptors, NULL, &child);
+        ASSERT_STR(child.text, "");
+        ASSERT_EQ(child.status, 0);
 }
 
 TEST(file_over_the_limit_of_sizes_is_an_error_and_no_signal)
@@ -160,6 +237,73 @@ TASK(file_save_keeps_owner_and_group)
         ASSERT_EQ(stat(in(&d, "a"), &st), 0);
         ASSERT_TRUE(st.st_uid == 1234 && st.st_gid == 4321);
         ASSERT_EQ(st.st_mode & 07777, 06640);
+        return 0;
+}
+
+static int save_for_no_group(void *unused)
+{
+        struct stat st;
+
+        (void)unused;
+        ASSERT_OK(resha_file_save(private_path, "new", 3, NULL));
+        ASSERT_EQ(stat(private_path, &st), 0);
+        ASSERT_EQ(st.st_gid, 65534);
+        ASSERT_EQ(st.st_mode & 07777, 0644);
+        ASSERT_OK(resha_file_save(private_path, "new", 3, &(resha_save_opts){ .mode = 0660 }));
+        ASSERT_EQ(stat(private_path, &st), 0);
+        ASSERT_EQ(st.st_mode & 07777, 0660);
+        return 0;
+}
+
+static int save_without_the_group(void *unused)
+{
+        (void)unused;
+        if (setgroups(0, NULL) < 0 || setgid(65534) < 0 || setuid(65534) < 0)
+                return 77;
+        return test_run_opts(save_for_no_group, NULL, NULL) == 0 ? 0 : 1;
+}
+
+/* Its members are others than those of the saver's group. */
+TEST(file_save_that_cannot_keep_the_group_gives_its_rights_to_no_other)
+{
+        struct test_child child;
+        FOLDER(d);
+
+        if (geteuid() != 0)
+                test_skip("needs another user");
+        snprintf(private_path, sizeof private_path, "%s", in(&d, "a"));
+        put(private_path, "secret");
+        ASSERT_EQ(chown(private_path, 65534, 4321) | chmod(private_path, 0664) | chown(d.path, 65534, 65534), 0);
+        test_child(save_without_the_group, NULL, &child);
+        if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 77)
+                test_skip("may not become another user");
+        ASSERT_STR(child.text, "");
+        ASSERT_EQ(child.status, 0);
+}
+
+TASK(file_save_where_all_may_make_names_trusts_no_other_user)
+{
+        FOLDER(d);
+
+        if (geteuid() != 0)
+                test_skip("needs another user");
+        put(in(&d, "target"), "old");
+        ASSERT_EQ(mkdir(in(&d, "all"), 0700) | chmod(in(&d, "all"), 01777), 0);
+        ASSERT_EQ(symlink("../target", in(&d, "all/link")) | lchown(in(&d, "all/link"), 1234, 1234), 0);
+        put(in(&d, "all/file"), "laid");
+        ASSERT_EQ(chown(in(&d, "all/file"), 1234, 1234) | chmod(in(&d, "all/file"), 0666), 0);
+        ASSERT_EQ(resha_file_save(in(&d, "all/link"), "new", 3, NULL), -EACCES);
+        ASSERT_HAS(said(-EACCES), "another user has made it, in a folder where all may");
+        ASSERT_EQ(resha_file_save(in(&d, "all/file"), "new", 3, NULL), -EACCES);
+        ASSERT_EQ(resha_file_copy(in(&d, "target"), in(&d, "all/file"), NULL, NULL), -EACCES);
+        ASSERT_STR(text_of(in(&d, "target")), "old");
+        ASSERT_STR(text_of(in(&d, "all/file")), "laid");
+        ASSERT_EQ(entries(in(&d, "all")), 2);
+        /* its own, and those of whom the folder belongs to */
+        ASSERT_EQ(lchown(in(&d, "all/link"), 0, 0) | chown(in(&d, "all"), 1234, 1234), 0);
+        ASSERT_OK(resha_file_save(in(&d, "all/link"), "new", 3, NULL));
+        ASSERT_OK(resha_file_save(in(&d, "all/file"), "new", 3, NULL));
+        ASSERT_STR(text_of(in(&d, "target")), "new");
         return 0;
 }
 
