@@ -12,8 +12,9 @@
  *     running before it frees it.
  *  2. A signal has our handler exactly while some subscriber wants it, unless the program has set one itself meanwhile,
  *     which stays; `before` is what it had.
- *  3. A child process that was forked without exec starts without subscribers and with the former dispositions. One
- *     that came into being in another way has the handler still: there it does as the default does.
+ *  3. A child process that was forked without exec starts without subscribers and with the former dispositions. Until
+ *     it has them, and in one that came into being in another way, the handler is there still, and does what they
+ *     would.
  *  4. Of the subscribers of one loop that want a signal, one at most says that its thread blocked it. */
 
 #include "os/signals.h"
@@ -90,14 +91,26 @@ static void mark_all(const resha_signal_info *info)
                         mark(s, info);
 }
 
+/* In a child of the process: a signal to the group of both may be there before anything of it has run. */
+static void as_before(int sig, siginfo_t *siginfo, void *context)
+{
+        const struct sigaction *before = &dispatcher.before[sig];
+
+        if (before->sa_flags & SA_SIGINFO)
+                before->sa_sigaction(sig, siginfo, context);
+        else if (before->sa_handler == SIG_DFL)
+                die(sig);
+        else if (before->sa_handler != SIG_IGN)
+                before->sa_handler(sig);
+}
+
 static void handler(int sig, siginfo_t *siginfo, void *context)
 {
         int saved = errno;
 
-        (void)context;
         atomic_fetch_add(&dispatcher.handling, 1);
         if (rs_sys_pid() != atomic_load(&dispatcher.owner)) {
-                die(sig);
+                as_before(sig, siginfo, context);
         } else if (sig == SIGINT && atomic_load(&dispatcher.ctrl_c) && atomic_exchange(&dispatcher.interrupted, true)) {
                 die(sig);
         } else {

@@ -3,6 +3,7 @@
 
 #include "common.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +174,59 @@ TEST(a_forked_child_has_the_dispositions_from_before_the_run)
 {
         signal(SIGUSR1, SIG_IGN);
         RUN(wait_and_fork, NULL);
+}
+
+static bool signals_come;
+static volatile sig_atomic_t own_signals;
+
+static void own_handler(int sig)
+{
+        own_signals += sig == SIGUSR2;
+}
+
+/* In the child, before the library has its turn: as a signal to the group of both would come. */
+static void early(void)
+{
+        if (!signals_come)
+                return;
+        raise(SIGUSR1);
+        raise(SIGUSR2);
+        raise(SIGWINCH);
+}
+
+__attribute__((constructor)) static void before_the_library(void)
+{
+        (void)pthread_atfork(NULL, NULL, early);
+}
+
+static int had_own_signals(void *arg)
+{
+        struct sigaction now;
+
+        ASSERT_EQ(own_signals, 1);
+        ASSERT_EQ(sigaction(SIGUSR2, NULL, &now), 0);
+        ASSERT_TRUE(now.sa_handler == own_handler);
+        return dispositions(arg);
+}
+
+static int subscribe_and_fork(void *arg)
+{
+        RESHA_CLEANUP(resha_signal_closep) resha_signals *s = NULL;
+
+        ASSERT_OK(resha_signal_open((const int[]){ SIGUSR1, SIGUSR2, SIGWINCH }, 3, &s));
+        signals_come = true;
+        int rc = in_child(had_own_signals, arg);
+        signals_come = false;
+        return rc;
+}
+
+TEST(signals_that_come_with_the_fork_do_what_they_did_before)
+{
+        if (real_under_tsan())
+                test_skip("TSan runs handlers later");
+        signal(SIGUSR1, SIG_IGN);
+        signal(SIGUSR2, own_handler);
+        RUN(subscribe_and_fork, NULL);
 }
 
 /* ---- no way back ---- */
