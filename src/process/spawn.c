@@ -131,7 +131,7 @@ static int fill(resha_process *p, struct table *t, const resha_process_opts *o)
                 t->to[i] = standard(p, t, i, how[i], given[i]);
                 if (t->to[i] < 0)
                         return resha_fail_at(t->to[i], NULL, "%s: its standard %s: %s", p->name, names[i],
-                                             resha_error_of(t->to[i])->text);
+                                             resha_strerror(t->to[i]));
         }
         for (size_t i = 0; i < o->n_fds; i++)
                 t->to[STANDARD + i] = o->fds[i];
@@ -231,6 +231,12 @@ static int start(resha_process *p, struct table *t, const resha_process_opts *o,
                 return resha_fail_at(rc, NULL, "%s: a descriptor for it: %s", p->name, resha_strerror(rc));
         rc = rs_sys_spawn(&s, &pid);
         table_close(t);
+        if (rc == -EBADF) { /* also said of numbers that are not below RLIMIT_NOFILE */
+                rc = check_given(o);
+                if (rc < 0)
+                        return rc;
+                rc = -EMFILE;
+        }
         return rc < 0 ? rs_child_failed(o, rc) : rs_child_begin(p, pid);
 }
 

@@ -140,6 +140,12 @@ int rs_child_failed(const resha_process_opts *o, int code)
                 return resha_fail_at(
                         code, NULL,
                         "%.64s: it is no program for this machine, or a script without #! in its first line", name);
+        case -EMFILE:
+                return resha_fail_at(
+                        code, NULL,
+                        "%.64s: a descriptor that it gets, here or there, is not below the limit of open files "
+                        "(ulimit -n)",
+                        name);
         case -ETXTBSY: return resha_fail_at(code, NULL, "%.64s: somebody has it open for writing", name);
         case -EAGAIN:
                 return resha_fail_at(

@@ -192,7 +192,9 @@ int rs_sys_open(const char *path, int flags)
 
 int rs_sys_duplicate_above(int fd, int least)
 {
-        return (int)CALL(RS_SYS_DUP, fcntl(fd, F_DUPFD_CLOEXEC, least));
+        int rc = (int)CALL(RS_SYS_DUP, fcntl(fd, F_DUPFD_CLOEXEC, least));
+
+        return rc == -EINVAL ? -EMFILE : rc; /* `least` is not below RLIMIT_NOFILE */
 }
 
 int rs_sys_duplicate(int fd)
