@@ -10,6 +10,8 @@ int resha_tls_connect(const char *host, uint16_t port, resha_tls *t, resha_strea
         struct rs_tls_stream *impl;
         int rc = t ? 0 : rs_tls_default(&t);
 
+        if (rc == 0 && t->server) /* it would wait for the other one's hello, and verify nobody */
+                rc = resha_fail(-EINVAL, "a server's TLS configuration cannot connect: make it by resha_tls_client()");
         if (rc == 0)
                 rc = resha_tcp_connect(host, port, &plain);
         if (rc < 0)

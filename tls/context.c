@@ -58,7 +58,6 @@ static int make_ctx(const resha_tls_opts *o, bool server, SSL_CTX **ret_ctx)
 
         if (!ctx)
                 return rs_tls_fail(-ENOMEM, "a configuration of OpenSSL");
-        SSL_CTX_set_security_level(ctx, SECURITY_LEVEL);
         SSL_CTX_set_min_proto_version(ctx, o->min_version ? (int)o->min_version : TLS1_2_VERSION);
         SSL_CTX_set_max_proto_version(ctx, (int)o->max_version);
         SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
@@ -71,6 +70,8 @@ static int make_ctx(const resha_tls_opts *o, bool server, SSL_CTX **ret_ctx)
                 SSL_CTX_set_num_tickets(ctx, 0);
         }
         int rc = set_ciphers(ctx, o);
+        /* after the lists, where "@SECLEVEL=0" would let in ciphers without certificates: nobody would be verified */
+        SSL_CTX_set_security_level(ctx, SECURITY_LEVEL);
         if (rc < 0)
                 SSL_CTX_free(ctx);
         else

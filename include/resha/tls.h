@@ -83,7 +83,8 @@ typedef struct resha_tls_opts {
         const char *const *alpn;
         enum resha_tls_version min_version; /* [RESHA_TLS_1_2] */
         enum resha_tls_version max_version; /* [the highest that OpenSSL has] */
-        const char *ciphers;      /* of TLS 1.2, as OpenSSL writes lists [AES-GCM and ChaCha20, with forward secrecy] */
+        /* Of TLS 1.2, as OpenSSL writes lists; "@SECLEVEL=" counts for nothing [AES-GCM, ChaCha20, forward secrecy] */
+        const char *ciphers;
         const char *suites;       /* of TLS 1.3 [OpenSSL's] */
         enum resha_tls_peer peer; /* of a server [RESHA_TLS_PEER_NONE] */
         /* DANGER: a client takes anybody for the one it wants to talk to. Each configuration that is made so is
@@ -142,7 +143,8 @@ RESHA_API RESHA_MUST int resha_tls_start(resha_stream *under, resha_tls *t, cons
                                          resha_stream **ret_stream);
 
 /* resha_tcp_connect() and resha_tls_start() with that host and port; the stream owns its connection. t NULL: a client's
- * configuration with all defaults, which is made once in the process. [task] cancellation point */
+ * configuration with all defaults, which is made once in the process. -EINVAL: t is a server's. [task] cancellation
+ * point */
 RESHA_API RESHA_MUST int resha_tls_connect(const char *host, uint16_t port, resha_tls *t, resha_stream **ret_stream);
 
 typedef struct resha_tls_serve_opts {

@@ -156,6 +156,24 @@ TASK(old_servers_are_refused)
         return 0;
 }
 
+/* Ciphers without a certificate would make a client take anybody: no list switches verification off, nor the level of
+ * security that forbids them. */
+TASK(a_list_of_ciphers_does_not_switch_verification_off)
+{
+        static const char ciphers[] = "ADH-AES256-GCM-SHA384:ECDHE+AESGCM:@SECLEVEL=0";
+        struct shake s = { .client = client_of(&(resha_tls_opts){ .trust_pem = cert_pem(good_root()),
+                                                                  .ciphers = ciphers,
+                                                                  .max_version = RESHA_TLS_1_2 }),
+                           .raw_server = raw(true, TLS1_2_VERSION) };
+
+        ASSERT_EQ(SSL_set_cipher_list(s.raw_server, "ADH-AES256-GCM-SHA384:@SECLEVEL=0"), 1);
+        ASSERT_EQ(SSL_set_dh_auto(s.raw_server, 1), 1);
+        shake(&s);
+        ASSERT_EQ(s.rc[0], RESHA_TLS_EHANDSHAKE);
+        release(&s);
+        return 0;
+}
+
 TASK(old_clients_are_refused)
 {
         for (int version = TLS1_VERSION; version <= TLS1_1_VERSION; version++) {

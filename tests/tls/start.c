@@ -150,6 +150,7 @@ static int misuse(__attribute__((unused)) void *arg)
         ASSERT_OK(resha_tcp_listen("127.0.0.1", 0, &l));
         ASSERT_EQ(resha_tls_serve(l, client, NULL, NULL, NULL), -EINVAL);
         ASSERT_EQ(resha_tls_serve(l, server, NULL, NULL, &(resha_tls_serve_opts){ ._reserved = { 1 } }), -EINVAL);
+        ASSERT_EQ(resha_tls_connect("127.0.0.1", 1, server, &p.secure[0]), -EINVAL);
         resha_listener_close(l);
         tls_pair_close(&p);
         return 0;
