@@ -151,30 +151,32 @@ static long bio_ctrl(BIO *bio, int command, __attribute__((unused)) long number,
         }
 }
 
-static BIO_METHOD *method;
-
-/* One for the process, made by the first engine, and for good; a later one tries again if there was no memory. */
-static void make_method(void)
+/* One for the process, made by the first engine, and for good; a later one tries again if there was no memory. Of two
+ * threads that make one at once the first counts: a lock could be another thread's in a process that is forked. */
+static BIO_METHOD *the_method(void)
 {
-        BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "resha");
+        static _Atomic(BIO_METHOD *) made;
+        BIO_METHOD *m = atomic_load(&made), *first = NULL;
 
+        if (m)
+                return m;
+        m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "resha");
         if (!m || BIO_meth_set_read(m, bio_read) != 1 || BIO_meth_set_write(m, bio_write) != 1 ||
             BIO_meth_set_ctrl(m, bio_ctrl) != 1) {
                 BIO_meth_free(m);
-                return;
+                return NULL;
         }
-        method = m;
+        if (atomic_compare_exchange_strong(&made, &first, m))
+                return m;
+        BIO_meth_free(m);
+        return first;
 }
 
 int rs_tls_bio_attach(struct rs_tls_engine *e)
 {
-        static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-        pthread_mutex_lock(&lock);
-        if (!method)
-                make_method();
-        pthread_mutex_unlock(&lock);
+        BIO_METHOD *method = the_method();
         BIO *bio = method ? BIO_new(method) : NULL;
+
         if (!bio)
                 return rs_tls_fail(-ENOMEM, "a BIO");
         BIO_set_data(bio, e);

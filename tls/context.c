@@ -405,12 +405,26 @@ static struct {
         _Atomic(resha_tls *) made;
 } common = { .making = PTHREAD_MUTEX_INITIALIZER };
 
+/* A child makes its own: of the parent's, another thread may have had a lock. */
+static void forget_default(void)
+{
+        pthread_mutex_init(&common.making, NULL);
+        atomic_store(&common.made, NULL);
+}
+
+static void look_for_forks(void)
+{
+        pthread_atfork(NULL, NULL, forget_default);
+}
+
 /* Others that want it meanwhile wait on their own threads of a pool, and find it made. */
 static int make_default(void *arg)
 {
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
         struct job *j = arg;
         int rc = 0;
 
+        pthread_once(&once, look_for_forks);
         pthread_mutex_lock(&common.making);
         if (!atomic_load(&common.made)) {
                 rc = new_config(NULL, false, &j->t);
