@@ -77,9 +77,9 @@ int resha_tls_about(resha_stream *s, resha_tls_info *ret_info)
 {
         struct rs_tls_stream *t = resha_stream_impl(s, &rs_tls_stream_ops);
 
+        if (!t && resha_stream_kind(s) == rs_tls_stream_ops.kind)
+                return resha_fail(-EBADF, "the stream is closed");
         if (!t)
                 return resha_fail(-EINVAL, "a %s stream is not one of TLS", resha_stream_kind(s));
-        if (t->closing)
-                return resha_fail(-EBADF, "the stream is closed");
         return fill((void *[]){ t, ret_info });
 }

@@ -80,7 +80,7 @@ struct rs_tls_protocols {
 };
 
 struct rs_tls_named {
-        char *host; /* "example.org", "*.example.org"; in small letters */
+        char *host; /* "example.org", "*.example.org" */
         SSL_CTX *ctx;
 };
 
@@ -121,7 +121,7 @@ void rs_tls_note_say(SSL *ssl, int code, const char *format, ...) RESHA_PRINTF(3
  * with a record that says what to write instead. */
 int rs_tls_host_check(const char *host, char ret_host[RS_TLS_HOST_MAX + 1], bool *ret_address);
 
-/* Whether the pattern, in small letters, covers a name in any. */
+/* Whether the pattern covers the name. */
 bool rs_tls_host_covers(const char *pattern, const char *name);
 
 /* Names as options have them: 0; -EINVAL with a record. */

@@ -92,19 +92,23 @@ int rs_tls_pattern_check(const char *pattern)
         return rc;
 }
 
+/* Letters and a dot at the end make no difference in either. */
 bool rs_tls_host_covers(const char *pattern, const char *name)
 {
-        size_t size = strlen(name);
+        size_t size = strlen(name), wanted = strlen(pattern);
 
         if (size && name[size - 1] == '.')
                 size--;
+        if (wanted && pattern[wanted - 1] == '.')
+                wanted--;
         if (strncmp(pattern, "*.", 2) == 0) {
                 size_t label = strcspn(name, ".");
                 if (label == 0 || label >= size)
                         return false;
                 pattern += 2;
+                wanted -= 2;
                 name += label + 1;
                 size -= label + 1;
         }
-        return strlen(pattern) == size && strncasecmp(pattern, name, size) == 0;
+        return wanted == size && strncasecmp(pattern, name, size) == 0;
 }

@@ -72,7 +72,7 @@ typedef struct resha_stream_ops {
  * still the caller's. [loop] */
 RESHA_API int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret_stream);
 
-/* What it was made with, if that is of these ops; else NULL. [loop] */
+/* What it was made with, if that is of these ops, and s is not being closed; else NULL. [loop] */
 RESHA_API void *resha_stream_impl(const resha_stream *s, const resha_stream_ops *ops);
 
 /* ---- to have one ---- */

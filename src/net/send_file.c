@@ -99,7 +99,7 @@ static int send_pieces(resha_stream *s, struct source *f)
                                               : -EOPNOTSUPP;
                 rs_stream_count(s);
                 if (n == -EOPNOTSUPP || n == -EINVAL || n == -ENOSYS)
-                        return copy(s, f);
+                        return s->closing ? -EBADF : copy(s, f);
                 if (n <= 0 && (n == 0 || of_file(n) || (n == -EBADF && !s->closing)))
                         return n == 0 ? ended(f) : not_read(f, n);
                 if (n < 0)
@@ -118,6 +118,8 @@ static int send_file(struct rs_loop *l, resha_stream *s, struct source *f)
                 return resha_fail_at(-EINVAL, NULL, "%llu bytes from %lld on: not within a file",
                                      (unsigned long long)f->left, (long long)f->offset);
         int rc = rs_stream_send_kept(s);
+        if (rc == 0)
+                rc = rs_stream_is_there(s);
         if (rc < 0)
                 return rc;
         if (!f->left)

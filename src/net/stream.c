@@ -78,7 +78,7 @@ int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
 
 void *resha_stream_impl(const resha_stream *s, const resha_stream_ops *ops)
 {
-        return s->foreign && s->ops == ops ? s->impl : NULL;
+        return s->foreign && s->ops == ops && !s->closing ? s->impl : NULL;
 }
 
 /* ---- about it ---- */
@@ -202,6 +202,8 @@ static int finish(resha_stream *s)
 {
         int rc = s->write_failed && !s->shut ? rs_stream_failed_before(s, s->write_failed) : rs_stream_send_kept(s);
 
+        if (rc == 0)
+                rc = rs_stream_is_there(s);
         if (rc == 0)
                 rc = end_writing(s, s->ops->finish ? s->ops->finish : s->ops->shutdown);
         if (rc == 0 && s->ops->finish) /* it may have waited */

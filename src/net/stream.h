@@ -114,6 +114,12 @@ static inline int rs_stream_go_on(const resha_stream *s, const int *failed)
         return rc < 0 ? rc : RS_UNLIKELY(s->closing) ? -EBADF : *failed;
 }
 
+/* The same, where neither a cancel nor a failure matters: whether the kind's part is there still. */
+static inline int rs_stream_is_there(const resha_stream *s)
+{
+        return RS_UNLIKELY(s->closing) ? -EBADF : 0;
+}
+
 static inline void rs_stream_leave(resha_stream *s, bool *inside)
 {
         *inside = false;

@@ -83,8 +83,10 @@ static size_t advance(resha_stream *s, struct rest *r, size_t n)
 
 int rs_stream_send_taken(resha_stream *s)
 {
-        int rc = s->ops->flush ? s->ops->flush(s->impl) : 0;
+        int rc = rs_stream_is_there(s);
 
+        if (rc == 0 && s->ops->flush)
+                rc = s->ops->flush(s->impl);
         return rc < 0 ? rs_stream_not_written(s, rc) : 0;
 }
 

@@ -345,6 +345,7 @@ TASK(hosts_and_patterns)
                 { "*.a.example", "a.example", false },  { "*.a.example", "c.b.a.example", false },
                 { "*.a.example", ".a.example", false }, { "a.example", "", false },
                 { "*.a.example", ".", false },          { "a.example", "a.exampl", false },
+                { "a.example.", "A.example", true },    { "*.a.example.", "b.a.example.", true },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)

@@ -270,6 +270,58 @@ static int is_turned_out(void *arg)
         return 0;
 }
 
+/* ---- closing between two calls of the kind ---- */
+
+enum { TURN = 70 }; /* calls that need not wait, until one gives others their turn: some fewer */
+
+struct writer {
+        resha_stream *s;
+        int spent, rc;
+        bool writes, done;
+};
+
+static int spends_its_turn_and_writes(void *arg)
+{
+        struct writer *w = arg;
+        char c;
+
+        for (int i = 0; i < w->spent; i++)
+                ASSERT_EQ(resha_read(w->s, &c, 0), 0);
+        w->writes = true;
+        w->rc = resha_write_all(w->s, "x", 1, NULL);
+        w->done = true;
+        return 0;
+}
+
+/* A write stands still between the last bytes it took and the flush: then the stream is closed. */
+SECURE(tls_a_close_between_a_write_and_its_flush)
+{
+        unsigned met = 0;
+
+        for (int i = 0; i < TURN; i++) {
+                struct tls_pair q = { .client = client, .server = server };
+                RESHA_GROUP(g);
+                ASSERT_OK(tls_pair_open(&q));
+                struct rs_tls_stream *t = resha_stream_impl(q.secure[0], &rs_tls_stream_ops);
+                struct writer w = { .s = q.secure[0], .spent = i };
+                resha_group_begin(&g, NULL);
+                resha_spawn(&g, spends_its_turn_and_writes, &w);
+                bool between = false;
+                while (!w.done && !between) {
+                        ASSERT_OK(resha_yield());
+                        between = w.writes && !w.done && !t->inside && rs_tls_bytes_left(&t->engine.out);
+                }
+                if (between)
+                        resha_stream_closep(&q.secure[0]);
+                ASSERT_OK(resha_group_end(&g, 0));
+                ASSERT_EQ(w.rc, between ? -EBADF : 0);
+                met += between;
+                tls_pair_close(&q);
+        }
+        ASSERT_TRUE(met > 0);
+        return p->rc[0];
+}
+
 /* The plain stream is left alone, but for close_notify. */
 SECURE(tls_a_close_ends_the_wait_of_a_reader)
 {
