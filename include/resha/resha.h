@@ -2,7 +2,8 @@
 #ifndef RESHA_H
 #define RESHA_H
 
-/* The core of resha in one include. <resha/tls.h>, <resha/http.h> and <resha/sqlite.h> are libraries of their own. */
+/* The core of resha in one include. <resha/tls.h>, <resha/http.h> and <resha/sqlite.h> are libraries of their own;
+ * <resha/test.h> is for tests. */
 
 #include <resha/addr.h>
 #include <resha/alloc.h>
