@@ -12,6 +12,9 @@
  *             resha_spawn(&g, fetch, &items[i]);  // waits while five are running
  *     return resha_group_end(&g, 0);              // joins
  *
+ * A child that is cancelled on its own, by its handle (resha_task_cancel()) or by a trial of test.h, is no failure: the
+ * others and the body go on. One that gives -ECANCELED though nobody has cancelled it has failed.
+ *
  * A group is also a scope (scope.h): it may be cancelled, and what is cancelled outside of it reaches body and
  * children. A child inherits cancellation and deadlines from its group, not from the place of its spawn. */
 

@@ -23,6 +23,10 @@
  * the task that is there, and of the one that was at the checkpoint before; its n-th allocation by resha_malloc()
  * failing, for every n; its n-th operation of the backend (what would be a system call) failing, for every n.
  *
+ * A task that is cancelled alone is no failure of its group (group.h): if the rest waits for something that only that
+ * task would have done, it waits for ever, and the trial fails as a deadlock, or by `checkpoints`. Then let the task
+ * say on every way out that it has ended: shut its queue down, cancel the group.
+ *
  * After each of them: every task has ended, and without a deadlock; what was allocated is released; no error was lost;
  * the result is one that may come of what was done to it (-ECANCELED after a cancel, -ENOMEM after an allocation, ...;
  * undisturbed, 0 or more); no task goes on for long although its waits say that it is cancelled; check() agrees. The
@@ -164,8 +168,8 @@ RESHA_API int resha_test_silent(const resha_addr *addr);
 /* A signal comes, for this loop, as if the process had sent it to itself by kill(2): tasks that wait for it go on
  * (resha/signal.h); where none has asked for it, SIGINT does what Ctrl-C does, and SIGTERM too if the run has
  * `terminate`. The loop looks at it when the task waits next. A main task that is ended so gives -ECANCELED, which a
- * test of it says in may_fail. 0; -ESRCH if nobody asks for it: it would do what it does by default; -EINVAL; -EPERM
- * where there is no simulated world. [loop] */
+ * test of it says in may_fail. 0; -ESRCH if nobody asks for it (any more: in a trial who asked may have been
+ * cancelled): it would do what it does by default; -EINVAL; -EPERM where there is no simulated world. [loop] */
 RESHA_API int resha_test_signal(int sig);
 
 /* ---- programs ---- */

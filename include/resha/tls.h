@@ -150,7 +150,8 @@ RESHA_API RESHA_MUST int resha_tls_connect(const char *host, uint16_t port, resh
 typedef struct resha_tls_serve_opts {
         resha_serve_opts serve;
         /* Called in the connection's task when a handshake has failed: `code` with its record; `plain` still has its
-         * addresses. For logs and counters: it should not wait. [NULL: nobody is told] */
+         * addresses, but if the peer has reset the connection its own is -ENOTCONN. For logs and counters: it should
+         * not wait. [NULL: nobody is told] */
         void (*refused)(resha_stream *plain, int code, void *arg);
         uint64_t _reserved[4];
 } resha_tls_serve_opts;
