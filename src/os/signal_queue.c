@@ -59,10 +59,7 @@ bool rs_signal_realtime(int sig)
 
 static void append(struct rs_signal_queue *q, const resha_signal_info *info)
 {
-        uint_fast64_t at = atomic_load(&q->tail);
-
-        while (!atomic_compare_exchange_weak(&q->tail, &at, at + 1))
-                ;
+        uint_fast64_t at = atomic_fetch_add(&q->tail, 1);
         struct cell *c = &q->cells[at % q->size];
         c->info = *info;
         atomic_store(&c->turn, at + 1);

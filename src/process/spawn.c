@@ -289,8 +289,8 @@ static int check(const resha_process_opts *o)
                 wrong = "a reserved word is not zero";
         else if (!standard_valid(o->in, 0) || !standard_valid(o->out, 1) || !standard_valid(o->err, 2))
                 wrong = "in, out and err are RESHA_INHERIT, _PIPE, _NULL or _DESCRIPTOR; RESHA_TO_STDOUT is for err";
-        else if (o->n_fds > FDS_MAX)
-                wrong = "fds are at most 1,024";
+        else if (o->n_fds > FDS_MAX || (o->n_fds && !o->fds))
+                wrong = "fds are at most 1,024, and not at NULL";
         for (const char *const *add = o->add_env; !wrong && add && *add; add++)
                 if (name_size(*add) == 0)
                         wrong = "an entry of add_env has no name";

@@ -348,7 +348,8 @@ TASK(options_that_are_wrong)
                 { .argv = empty },
                 { .argv = argv, .out = RESHA_TO_STDOUT },
                 { .argv = argv, .in = (enum resha_stdio)9 },
-                { .argv = argv, .n_fds = 1025 },
+                { .argv = argv, .fds = (int[1025]){ 0 }, .n_fds = 1025 },
+                { .argv = argv, .n_fds = 1 },
                 { .argv = argv, .add_env = nameless },
                 { .argv = argv, ._reserved = { 1 } },
         };
