@@ -37,9 +37,9 @@
 #define RESHA_MUST __attribute__((warn_unused_result))
 #define RESHA_PRINTF(format_index, first_index) __attribute__((format(printf, format_index, first_index)))
 
-/* RESHA_CLEANUP(fn): calls fn(&variable) when the variable goes out of scope, on every way out of the block. No goto may
- * jump over the declaration into its block, nor over RESHA_GROUP() and its like: the variable would be cleaned up
- * without having been set. clang refuses that; gcc tells with -Wjump-misses-init alone. */
+/* RESHA_CLEANUP(fn): calls fn(&variable) when the variable goes out of scope, on every way out of the block. No goto
+ * may jump over the declaration into its block, nor over RESHA_GROUP() and its like: the variable would be cleaned
+ * up without having been set. clang refuses that; gcc tells with -Wjump-misses-init alone. */
 #define RESHA_CLEANUP(fn) __attribute__((cleanup(fn)))
 
 #define RESHA_STRINGIFY_(x) #x
