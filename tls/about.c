@@ -9,12 +9,12 @@
 
 #include "tls.h"
 
-static void copy_text(char *to, size_t size, const char *from)
+/* What a peer has sent may be any bytes, and goes into logs. */
+static void copy_text(char *to, size_t size, const char *from, size_t n)
 {
-        size_t n = from ? strnlen(from, size - 1) : 0;
-
-        if (n)
-                memcpy(to, from, n);
+        n = n < size ? n : size - 1;
+        for (size_t i = 0; i < n; i++)
+                to[i] = (char)(from[i] >= ' ' && from[i] <= '~' ? from[i] : '?');
         to[n] = '\0';
 }
 
@@ -55,17 +55,16 @@ static int fill(void *arg)
         struct rs_tls_stream *t = args[0];
         resha_tls_info *info = args[1];
         SSL *ssl = t->engine.ssl;
+        const char *cipher = SSL_get_cipher_name(ssl), *host = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
         const unsigned char *alpn;
         unsigned size;
 
         ERR_clear_error();
         *info = (resha_tls_info){ .version = (enum resha_tls_version)SSL_version(ssl) };
-        copy_text(info->cipher, sizeof info->cipher, SSL_get_cipher_name(ssl));
-        copy_text(info->host, sizeof info->host, SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name));
+        copy_text(info->cipher, sizeof info->cipher, cipher, strlen(cipher));
+        copy_text(info->host, sizeof info->host, host, host ? strlen(host) : 0);
         SSL_get0_alpn_selected(ssl, &alpn, &size);
-        size = size < sizeof info->alpn ? size : sizeof info->alpn - 1;
-        if (size)
-                memcpy(info->alpn, alpn, size);
+        copy_text(info->alpn, sizeof info->alpn, (const char *)alpn, size);
         info->resumed = SSL_session_reused(ssl) == 1;
         info->insecure = t->tls->insecure;
         about_peer(ssl, info);

@@ -33,6 +33,7 @@ struct trust {
         EVP_MD_CTX *digest;
         bool lenient; /* what cannot be read is left out */
         unsigned count;
+        const struct rs_tls_text *known; /* what has been read, and may come once more, in pieces too; or NULL */
 };
 
 static const char *const system_files[] = {
@@ -82,17 +83,32 @@ static int none_in(const struct rs_tls_text *t)
         return resha_fail(RESHA_TLS_ECERT, "%s: no certificate in it (-----BEGIN CERTIFICATE-----)", t->label);
 }
 
+/* Parsing is what takes the time, and a distribution's folder has all that is in its bundle. */
+static bool is_known(const struct trust *trust, const struct rs_tls_text *t)
+{
+        return trust->known && t->size && memmem(trust->known->bytes, trust->known->size, t->bytes, t->size);
+}
+
+static int add_opened(struct trust *trust, const struct rs_tls_text *t)
+{
+        unsigned before = trust->count;
+        int rc = 0;
+
+        if (is_known(trust, t))
+                trust->count++;
+        else
+                rc = add_text(trust, t);
+        return rc == 0 && trust->count == before ? none_in(t) : rc;
+}
+
 static int add(struct trust *trust, const char *option, const char *path, const char *text)
 {
         struct rs_tls_text t;
-        unsigned before = trust->count;
         int rc = rs_tls_text_open(option, path, text, &t);
 
         if (rc < 0)
                 return rc;
-        rc = add_text(trust, &t);
-        if (rc == 0 && trust->count == before)
-                rc = none_in(&t);
+        rc = add_opened(trust, &t);
         rs_tls_text_close(&t);
         return rc;
 }
@@ -153,9 +169,16 @@ static int add_dirs(struct trust *trust, const char *option, const char *paths)
 
 static int add_environment(struct trust *trust, const char *file, const char *dirs)
 {
-        int rc = file ? add(trust, "$SSL_CERT_FILE", file, NULL) : 0;
+        struct rs_tls_text t = { 0 };
+        int rc = file ? rs_tls_text_open("$SSL_CERT_FILE", file, NULL, &t) : 0;
 
-        return rc == 0 && dirs ? add_dirs(trust, "$SSL_CERT_DIR", dirs) : rc;
+        if (rc == 0 && file)
+                rc = add_opened(trust, &t);
+        trust->known = &t;
+        if (rc == 0 && dirs)
+                rc = add_dirs(trust, "$SSL_CERT_DIR", dirs);
+        rs_tls_text_close(&t);
+        return rc;
 }
 
 int rs_tls_trust_system(const struct rs_tls_places *places, X509_STORE *store, EVP_MD_CTX *digest)

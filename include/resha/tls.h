@@ -162,13 +162,14 @@ typedef struct resha_tls_serve_opts {
 RESHA_API RESHA_MUST int resha_tls_serve(resha_listener *l, resha_tls *t, int (*fn)(resha_stream *stream, void *arg),
                                          void *arg, const resha_tls_serve_opts *opts);
 
-/* What a handshake has agreed on. Texts are cut if they do not fit. */
+/* What a handshake has agreed on. Texts are cut if they do not fit; what the peer has asked for is printed as ASCII,
+ * with "?" for other bytes. */
 typedef struct resha_tls_info {
         enum resha_tls_version version;
         char cipher[64];   /* "TLS_AES_256_GCM_SHA384" */
         char alpn[64];     /* "": none */
         char host[256];    /* the name that the client asked for (SNI); "": none */
-        char subject[256]; /* of the peer's certificate: "CN = example.org", RFC 2253; "": it has shown none */
+        char subject[256]; /* of the peer's certificate: "CN=example.org", RFC 2253; "": it has shown none */
         char issuer[256];
         int64_t not_before, not_after; /* when that certificate is valid: seconds since 1970; 0: it has shown none */
         bool resumed;                  /* an earlier session goes on */

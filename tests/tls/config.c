@@ -260,6 +260,9 @@ TASK(the_system_is_what_the_environment_says)
         ASSERT_HAS(no_client(-ENOENT, (resha_tls_opts){ 0 }), "$SSL_CERT_DIR \"/nowhere\": No such file");
         setenv("SSL_CERT_DIR", temp_path("dir"), 1);
         expect(client_of(NULL), server, "");
+        /* all that is in the folder is in the file, and is not parsed again: that is no empty folder */
+        setenv("SSL_CERT_FILE", temp_file("all.pem", text_join(cert_pem(other), cert_pem(good_root()))), 1);
+        expect(client_of(NULL), server, "");
         unsetenv("SSL_CERT_FILE");
         expect(client_of(NULL), server, "");
         unsetenv("SSL_CERT_DIR");

@@ -31,6 +31,9 @@ SECURE(tls_a_handshake_tells_what_it_agreed_on)
         ASSERT_OK(resha_tls_about(p->secure[1], &info));
         ASSERT_STR(info.host, "a.example");
         ASSERT_FALSE(info.verified);
+        ASSERT_EQ(SSL_set_tlsext_host_name(engine_of(p->secure[1])->ssl, "a\n\x1b[1m\xff"), 1);
+        ASSERT_OK(resha_tls_about(p->secure[1], &info));
+        ASSERT_STR(info.host, "a??[1m?"); /* a client may ask for anything */
         ASSERT_EQ(resha_tls_about(p->plain[0], &info), -EINVAL);
         return 0;
 }
