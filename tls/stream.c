@@ -9,6 +9,7 @@
  * A write gives the engine what it takes, and a flush behind the last one of a call sends it. If a cancel comes while
  * it is sent, the bytes are taken all the same: they are encrypted, and a record cannot be taken back. They stay in
  * `out`, and whoever comes next sends them first: the next write or flush, a reader before it waits, finish and close.
+ * A reader that waits already is told to look again.
  *
  * A reader sends what is there before it waits, for ANSWER_MS at most: a peer that does not read now, because it
  * writes, must not keep us from reading. What did not go out by then it tries again every READ_MS. When answers pile up
@@ -49,12 +50,13 @@ static void end_turn(struct rs_tls_turn *turn)
         resha_event_set(&turn->over);
 }
 
-/* One call below in a scope that close can end. That shows as a cancel which is none of the caller's. */
+/* One call below in a scope that close, or `again`, can end. That shows as a cancel which is none of the caller's. */
 #define BELOW(t, turn, n, ...) \
         do { \
                 RESHA_SCOPE(scope_); \
                 resha_deadline_begin(&scope_, RESHA_NEVER); \
                 (turn)->busy = true; \
+                (turn)->again = false; \
                 (turn)->scope = &scope_; \
                 n = (__VA_ARGS__); \
                 end_turn(turn); \
@@ -111,7 +113,9 @@ int rs_tls_stream_fill(struct rs_tls_stream *t)
         int rc = go_on(t, false);
         if (rc < 0)
                 return rc;
-        return n > 0 ? 0 : n < 0 ? (int)n : rs_tls_engine_cut(&t->engine);
+        if (n > 0 || (n == -EBADF && t->fill.again))
+                return 0;
+        return n < 0 ? (int)n : rs_tls_engine_cut(&t->engine);
 }
 
 /* Codes after which what is left in `out` may still go out. */
@@ -204,6 +208,15 @@ static void leave(struct rs_tls_stream *t)
                 resha_event_set(&t->left);
 }
 
+/* A writer leaves something unsent: who waits for bytes has to send it from now on, and would not know. */
+static void hand_over(struct rs_tls_stream *t)
+{
+        if (!is_unsent(t) || t->unsent || t->flush.busy || !t->fill.scope || t->fill.again)
+                return;
+        t->fill.again = true;
+        resha_scope_cancel(t->fill.scope);
+}
+
 /* What the engine lacks. As long as something has not gone out, reading and writing take turns. */
 static int supply(struct rs_tls_stream *t, ssize_t want)
 {
@@ -280,6 +293,8 @@ static ssize_t tls_write_vec(void *impl, const struct iovec *parts, size_t count
                         break;
                 }
         }
+        if (n < 0 || resha_cancelled()) /* no flush may follow */
+                hand_over(t);
         leave(t);
         return n;
 }
@@ -295,6 +310,7 @@ static int tls_flush(void *impl)
 
         enter(t);
         int rc = flush(t, false);
+        hand_over(t);
         leave(t);
         return rc;
 }

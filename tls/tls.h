@@ -164,6 +164,7 @@ int rs_tls_engine_cut(struct rs_tls_engine *e);
 /* One direction of the stream below: one task at a time. */
 struct rs_tls_turn {
         bool busy;
+        bool again;         /* who waits below should look at what there is to do anew */
         resha_scope *scope; /* of who waits below, for close to end it */
         resha_event over;   /* a turn has ended */
 };

@@ -22,7 +22,8 @@
  *   Memory     An idle stream holds no buffers.
  *   Taken      What a write has taken is encrypted, and cannot be taken back. A write that is cancelled while that is
  *              sent tells how much was taken: all of it, even. The rest goes out with the next call that writes,
- *              flushes (resha_flush() does nothing else), reads, finishes or closes.
+ *              flushes (resha_flush() does nothing else), reads, finishes or closes; a read that waits already sends
+ *              it, too.
  *
  * Codes of reads and writes, beside those of the stream below: RESHA_TLS_ETRUNCATED, RESHA_TLS_EPROTOCOL, and
  * RESHA_TLS_EHANDSHAKE (in TLS 1.3 a server looks at a client's certificate when the client is through: that it is

@@ -262,6 +262,31 @@ SECURE(tls_a_reader_sends_what_a_cancelled_write_has_left)
         return resha_group_end(&g, 0);
 }
 
+static int read_the_answer(void *arg)
+{
+        char c = 0;
+
+        ASSERT_EQ(resha_read(arg, &c, 1), 1);
+        ASSERT_EQ(c, '!');
+        return 0;
+}
+
+/* The same with a reader that waits already when the write is given up. */
+SECURE(tls_a_waiting_reader_sends_what_a_cancelled_write_has_left)
+{
+        enum { SIZE = 4 << 20 };
+        struct late w = { p->secure[0], resha_calloc(1, SIZE), SIZE, 0 };
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, read_the_answer, p->secure[0]);
+        ASSERT_EQ(resha_timeout(RESHA_MS(50), write_late, &w), -ETIME);
+        struct talk t = { p->secure[1], w.written };
+        ASSERT_OK(resha_timeout(RESHA_S(10), answer_in_the_end, &t));
+        resha_free((void *)(uintptr_t)w.data);
+        return resha_group_end(&g, 0);
+}
+
 /* ---- closing ---- */
 
 static int is_turned_out(void *arg)
