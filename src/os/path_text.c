@@ -6,51 +6,86 @@
 
 static const char digits[16] = "0123456789abcdef";
 
-static bool is_plain(unsigned char c)
+static bool follows(const char *at, unsigned char least, unsigned char most)
 {
-        return c >= ' ' && c != 0x7f && c != '\\' && c != '"';
+        return (unsigned char)*at >= least && (unsigned char)*at <= most;
 }
 
-/* Where the text of the last bytes of path begins that fit into `room`. UTF-8 is not cut within a character. */
-static const char *tail(const char *path, size_t room)
+/* Of UTF-8: what steers a terminal or the direction of the text, or begins a line. */
+static bool is_control(const char *at)
 {
-        const char *at = path + strlen(path);
-        size_t used = 0;
+        const unsigned char *u = (const unsigned char *)at;
 
-        while (at > path) {
-                size_t more = is_plain((unsigned char)at[-1]) ? 1 : 4;
-                if (used + more > room)
-                        break;
-                used += more;
-                at--;
-        }
-        while (at > path && ((unsigned char)*at & 0xc0) == 0x80)
-                at++;
-        return at;
+        if (u[0] == 0xc2)
+                return u[1] < 0xa0; /* U+0080 to U+009F */
+        if (u[0] != 0xe2 || u[1] < 0x80 || u[1] > 0x81)
+                return false;
+        return u[1] == 0x81 ? u[2] >= 0xa6 && u[2] <= 0xa9                                    /* U+2066 to U+2069 */
+                            : (u[2] >= 0xa8 && u[2] <= 0xae) || u[2] == 0x8e || u[2] == 0x8f; /* U+2028 to U+202E */
+}
+
+/* The bytes of the character that begins there and can be printed as it is; 0: none does. */
+static size_t printable(const char *at)
+{
+        unsigned char c = (unsigned char)*at;
+        size_t n = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+
+        if (c < 0x80)
+                return c >= ' ' && c != 0x7f && c != '\\' && c != '"';
+        if (c < 0xc2 || c > 0xf4)
+                return 0;
+        if (!follows(at + 1, c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80, c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf))
+                return 0;
+        for (size_t i = 2; i < n; i++)
+                if (!follows(at + i, 0x80, 0xbf))
+                        return 0;
+        return is_control(at) ? 0 : n;
+}
+
+/* What stands for the character or byte at *at takes so much; *at goes behind it. */
+static size_t step(const char **at)
+{
+        size_t n = printable(*at);
+
+        *at += n ? n : 1;
+        return n ? n : 4;
+}
+
+static size_t text_size(const char *at)
+{
+        size_t size = 0;
+
+        while (*at)
+                size += step(&at);
+        return size;
 }
 
 /* In at most `size` bytes, the 0 included. */
 static const char *text_within(const char *path, char *buf, size_t size)
 {
-        const char *all = tail(path, size - 3);
-        const char *at = all == path ? path : tail(path, size - 6);
+        size_t left = text_size(path);
+        const char *at = path, *next;
         char *to = buf;
 
         *to++ = '"';
-        if (at != path) {
+        if (left > size - 3) {
+                while (left > size - 6)
+                        left -= step(&at);
                 memcpy(to, "...", 3);
                 to += 3;
         }
-        for (; *at; at++) {
-                unsigned char c = (unsigned char)*at;
-                if (is_plain(c)) {
-                        *to++ = (char)c;
+        for (; *at; at = next) {
+                next = at;
+                size_t n = step(&next);
+                if (printable(at)) {
+                        memcpy(to, at, n);
+                        to += n;
                         continue;
                 }
                 *to++ = '\\';
                 *to++ = 'x';
-                *to++ = digits[c >> 4];
-                *to++ = digits[c & 15];
+                *to++ = digits[(unsigned char)*at >> 4];
+                *to++ = digits[(unsigned char)*at & 15];
         }
         *to++ = '"';
         *to = '\0';

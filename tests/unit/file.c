@@ -171,7 +171,18 @@ TASK(file_errors_name_the_file_and_what_was_tried)
         ASSERT_HAS(said(rc), "symbolic links in a circle");
         rc = resha_file_open(in(&dir, "bytes\n\x01\\\"\xff"), O_RDONLY, 0, &f);
         ASSERT_EQ(rc, -ENOENT);
-        ASSERT_HAS(said(rc), "bytes\\x0a\\x01\\x5c\\x22\xff\"");
+        ASSERT_HAS(said(rc), "bytes\\x0a\\x01\\x5c\\x22\\xff\"");
+        /* letters as they are; neither half ones, nor too long or large ones, nor what steers a terminal */
+        rc = resha_file_open(in(&dir, "\u00e4\u20ac\U0001f600\xe2\x82-\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80"), O_RDONLY,
+                             0, &f);
+        ASSERT_HAS(said(rc), "/\u00e4\u20ac\U0001f600\\xe2\\x82-\\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\"");
+        rc = resha_file_open(in(&dir, "\xc2\x9b\xe2\x80\xae\xe2\x80\xa8\xe2\x81\xa6\xe2\x80\x94"), O_RDONLY, 0, &f);
+        ASSERT_HAS(said(rc), "/\\xc2\\x9b\\xe2\\x80\\xae\\xe2\\x80\\xa8\\xe2\\x81\\xa6\xe2\x80\x94\"");
+        memset(line, 0, sizeof line);
+        for (int i = 0; i < 100; i++)
+                memcpy(line + 3 * i, "\u20ac", 3);
+        rc = resha_file_open(line, O_RDONLY, 0, &f);
+        ASSERT_HAS(said(rc), "open \"...\u20ac\u20ac");
         ASSERT_PTR(f, NULL);
         return 0;
 }
