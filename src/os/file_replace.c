@@ -356,8 +356,9 @@ static __attribute__((noinline, cold)) int failed(struct rs_replace *r, int rc)
                 return rs_found_refused(&r->found, r->from);
         rs_path_text(r->source_failed ? r->from : r->path, text);
         if (r->irregular)
-                return resha_fail_at(rc, NULL, "%s %s: it is no regular file; resha_file_open() and %s it",
-                                     r->source_failed ? "copy" : "replace", text, r->source_failed ? "read" : "write");
+                return resha_fail_at(
+                        rc, NULL, "%s %s: it is no regular file; %s a device by resha_file_open(), a FIFO as a stream",
+                        r->source_failed ? "copy" : "replace", text, r->source_failed ? "read" : "write");
         if (r->foreign)
                 return resha_fail_at(rc, NULL,
                                      "replace %s: another user has made it, in a folder where all may (remove "

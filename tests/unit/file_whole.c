@@ -195,7 +195,7 @@ TASK(save_leaves_alone_what_is_no_file)
         ASSERT_EQ(mkfifo(in(&dir, "fifo"), 0600), 0);
         int rc = resha_file_save(in(&dir, "fifo"), "x", 1, NULL);
         ASSERT_EQ(rc, -EINVAL);
-        ASSERT_HAS(said(rc), "it is no regular file; resha_file_open() and write it");
+        ASSERT_HAS(said(rc), "it is no regular file; write a device by resha_file_open(), a FIFO as a stream");
         ASSERT_EQ(resha_file_save("/dev/null", "x", 1, NULL), -EINVAL);
         ASSERT_TRUE(S_ISCHR(mode_of("/dev/null")));
         ASSERT_EQ(resha_file_save(dir.path, "x", 1, NULL), -EISDIR);
