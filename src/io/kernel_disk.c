@@ -60,7 +60,7 @@ struct kn_crew {
 /* Nobody is there: a descriptor has no owner any more. */
 static void drop(const struct rs_disk *d)
 {
-        if (d->call == RS_DISK_OPEN && d->result >= 0)
+        if ((d->call == RS_DISK_OPEN || d->opens) && d->result >= 0)
                 rs_sys_close((int)d->result);
 }
 
@@ -304,8 +304,10 @@ void kn_crew_end(struct kn_crew *c)
         if (!c)
                 return;
         c->under_way -= c->n_fresh + rs_workers_drop(&c->workers);
-        for (struct rs_disk *d = take(c, CLOSED); d; d = d->next)
+        for (struct rs_disk *d = take(c, CLOSED); d; d = d->next) {
                 c->under_way--;
+                drop(d);
+        }
         while (atomic_load(&c->callers)) /* a few instructions, and a write to an eventfd at most */
                 rs_sys_yield();
         rs_workers_rest(&c->workers, c->under_way == 0);

@@ -134,7 +134,7 @@ int resha_file_open(const char *path, int flags, unsigned mode, resha_file **ret
         if (!f)
                 return rs_path_failed(-ENOMEM, "open", path);
         struct opening o = {
-                .disk = { .call = RS_DISK_RUN, .run = open_run, .quick = true },
+                .disk = { .call = RS_DISK_RUN, .run = open_run, .quick = true, .opens = true },
                 .open = { .call = RS_DISK_OPEN, .path = path, .flags = (flags & ~O_NONBLOCK) | O_NOCTTY, .mode = mode },
         };
         rc = opened(l, f, rs_operation_disk(l, &o.disk, "open"), ret_file);
@@ -190,7 +190,7 @@ int resha_file_temp(const char *dir, resha_file **ret_file)
         if (!f)
                 return rs_path_failed(-ENOMEM, "make a temporary file in", folder);
         struct opening o = {
-                .disk = { .call = RS_DISK_RUN, .run = temp_run },
+                .disk = { .call = RS_DISK_RUN, .run = temp_run, .opens = true },
                 .open = { .call = RS_DISK_OPEN, .path = folder, .flags = O_TMPFILE | O_EXCL | O_RDWR, .mode = 0600 },
         };
         snprintf(o.temp, sizeof o.temp, ".resha-%016llx.tmp", (unsigned long long)l->backend->ops->random(l->backend));

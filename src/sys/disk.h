@@ -57,6 +57,7 @@ struct rs_disk {
                        -EAGAIN where it might have to. Others are only for what is known not to wait */
         bool quick; /* RUN: run() may be called with `now` set, on the loop's thread; if that was -EAGAIN once more,
                        without, on a thread of the crew, and goes on where it was */
+        bool opens; /* RUN: its result is a descriptor, closed if nobody is there any more to have it */
         enum rs_disk_call call;
         ssize_t (*run)(struct rs_disk *d); /* RUN: on a thread of the crew, where nothing of tasks may be called */
         void *arg;                         /* RUN's; what it needs may lie around d as well */

@@ -314,8 +314,7 @@ static ssize_t held(struct rs_disk *d)
         atomic_fetch_add(&running, 1);
         while (!atomic_load(&let_go))
                 usleep(1000);
-        (void)d;
-        return 7;
+        return d->opens ? dup(0) : 7;
 }
 
 static ssize_t never(struct rs_disk *d)
@@ -406,6 +405,12 @@ TASK(disk_many_at_a_time)
 }
 
 /* A call that hangs for longer than the run has patience: the run ends without it, and it comes back to nobody. */
+static int call_held_open(void *arg)
+{
+        *(ssize_t *)arg = CALL(.call = RS_DISK_RUN, .run = held, .opens = true);
+        return 0;
+}
+
 static int hangs(void *arg)
 {
         ssize_t result;
@@ -413,7 +418,7 @@ static int hangs(void *arg)
 
         (void)arg;
         resha_group_begin(&g, NULL);
-        resha_spawn(&g, call_held, &result);
+        resha_spawn(&g, call_held_open, &result);
         wait_running(1);
         resha_loop *self = resha_loop_ref();
         resha_loop_cancel(self);
@@ -423,13 +428,15 @@ static int hangs(void *arg)
 
 static int run_hangs(void *arg)
 {
+        unsigned fds = real_fds();
+
         (void)arg;
         atomic_store(&running, 0);
         atomic_store(&let_go, 0);
         int rc = test_run_opts(hangs, NULL, &(resha_run_opts){ .threads = 2, .grace = RESHA_MS(20) });
         atomic_store(&let_go, 1);
         usleep(50000);
-        return rc < 0 ? 0 : 1;
+        return rc < 0 && real_fds() == fds ? 0 : 1;
 }
 
 TEST(disk_a_call_that_hangs_does_not_keep_a_run_from_its_end)
