@@ -126,11 +126,17 @@ int kn_disk_add(struct kn *k, struct rs_op *op)
         return 0;
 }
 
+/* There is nobody to make it. But what is closed is closed. */
+static ssize_t not_made(struct rs_disk *d, int code)
+{
+        return d->call == RS_DISK_CLOSE ? rs_sys_disk(d) : code;
+}
+
 bool kn_disk_submit(struct kn *k, struct rs_op *op)
 {
         int rc = kn_disk_add(k, op);
 
-        return rc < 0 ? kn_done(op, rc) : kn_pend(&k->base, op);
+        return rc < 0 ? kn_done(op, not_made(op->buf, rc)) : kn_pend(&k->base, op);
 }
 
 static void unfresh(struct kn_crew *c, struct rs_disk *d)
@@ -203,8 +209,10 @@ static void keep(struct kn_crew *c, struct rs_list *kept)
 
 static void refuse(struct kn_crew *c, struct rs_list *works, int code)
 {
-        for (struct rs_node *n; (n = rs_list_pop(works));)
-                done(c, RS_CONTAINER(n, struct rs_disk, work.node), code);
+        for (struct rs_node *n; (n = rs_list_pop(works));) {
+                struct rs_disk *d = RS_CONTAINER(n, struct rs_disk, work.node);
+                done(c, d, not_made(d, code));
+        }
 }
 
 /* Should there be no thread, and none that can be started, that is their result. */

@@ -317,6 +317,36 @@ TASK(file_close_says_what_closing_said)
         return 0;
 }
 
+static int no_thread(enum rs_syscall call)
+{
+        return call == RS_SYS_THREAD ? -EAGAIN : 0;
+}
+
+/* What is small and known is opened without a thread. */
+static int close_without_a_thread(void *path)
+{
+        resha_file *f = NULL;
+        unsigned fds = real_fds();
+
+        rs_fault_hook = no_thread;
+        int rc = resha_file_open(path, O_RDONLY, 0, &f);
+        if (rc == 0)
+                rc = resha_file_close(f);
+        rs_fault_hook = NULL;
+        ASSERT_EQ(real_fds(), fds);
+        if (rc == -EAGAIN)
+                ASSERT_HAS(said(rc), "open \"");
+        return rc == -EAGAIN ? 0 : rc;
+}
+
+TEST(file_closes_where_no_thread_can_be_started)
+{
+        FOLDER(d);
+
+        put(in(&d, "a"), "abc");
+        ASSERT_OK(test_run_opts(close_without_a_thread, (void *)(uintptr_t)in(&d, "a"), NULL));
+}
+
 struct told {
         int code;
         enum resha_report_kind kind;
