@@ -15,7 +15,8 @@
  * a name or a buffer until the call has returned.
  *
  * Every name may meet -EACCES, -EPERM, -ENOENT, -ENOTDIR, -ELOOP, -ENAMETOOLONG, -EIO, -ENOMEM; what makes or changes
- * something -EROFS, -ENOSPC, -EDQUOT; what needs descriptors -EMFILE, -ENFILE. These are not repeated below. */
+ * something -EROFS, -ENOSPC, -EDQUOT; what needs descriptors -EMFILE, -ENFILE; and where no thread can be started,
+ * -EAGAIN. These are not repeated below. Closing needs none of it. */
 
 #include <resha/base.h>
 

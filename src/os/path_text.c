@@ -110,6 +110,7 @@ int rs_path_check(const char *path, const char *verb)
 static const char *remedy(int code)
 {
         switch (code) {
+        case -EAGAIN: return " (no thread for it can be started, ulimit -u, or another process has a lease of it)";
         case -EMFILE: return " (this process has as many descriptors as it may: ulimit -n)";
         case -ENFILE: return " (the system has as many files open as it may: sysctl fs.file-max)";
         case -ENOSPC: return " (the disk is full, or has no room for more names: df, df -i)";
