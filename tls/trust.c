@@ -174,7 +174,7 @@ static int add_environment(struct trust *trust, const char *file, const char *di
 
         if (rc == 0 && file)
                 rc = add_opened(trust, &t);
-        trust->known = &t;
+        trust->known = file ? &t : NULL;
         if (rc == 0 && dirs)
                 rc = add_dirs(trust, "$SSL_CERT_DIR", dirs);
         rs_tls_text_close(&t);
