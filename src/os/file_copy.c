@@ -13,7 +13,7 @@ enum { COPIED = 128 * 1024 };
 
 int rs_replace_open_source(struct rs_replace *r, unsigned *ret_mode)
 {
-        struct rs_disk d = { .call = RS_DISK_OPEN, .path = r->from, .flags = O_RDONLY | O_NOCTTY | O_NONBLOCK };
+        struct rs_disk d = { .call = RS_DISK_OPEN, .path = r->from, .flags = O_RDONLY | O_NOCTTY };
         ssize_t fd = rs_file_open_checked(&d, &r->found);
 
         r->source_failed = fd < 0;

@@ -30,6 +30,7 @@ struct load {
         struct rs_found found;
         size_t most;
         int fd;
+        bool blocking;         /* O_NONBLOCK was taken away */
         char *data;            /* capacity + 1 bytes */
         size_t size, capacity; /* without the 0 */
 };
@@ -100,6 +101,10 @@ static ssize_t read_piece(struct load *j)
                                      .offset = -1,
                                      .now = j->disk.now };
                 ssize_t n = rs_sys_disk(&d);
+                if (n == -EAGAIN && !d.now && S_ISREG(j->found.mode) && !j->blocking) {
+                        j->blocking = rs_sys_file_flags_set(j->fd, 0) == 0; /* some file systems heed O_NONBLOCK */
+                        n = rs_sys_disk(&d);
+                }
                 if (n < 0)
                         return n;
                 j->size += (size_t)n;

@@ -71,8 +71,8 @@ struct rs_disk {
         struct statx *stat;
 };
 
-/* Makes the call. Never EINTR; a call that a file system answers with EAGAIN though it should have waited is made
- * again. CLOSE always closes. */
+/* Makes the call. Never EINTR; an open that another's lease of the file answers with EAGAIN is made again. CLOSE always
+ * closes. */
 ssize_t rs_sys_disk(struct rs_disk *d);
 
 /* What an open(2) of these flags with O_NONBLOCK has given: an error as it is, the descriptor of a file or folder made

@@ -317,6 +317,32 @@ TASK(file_close_says_what_closing_said)
         return 0;
 }
 
+static atomic_bool made_blocking;
+
+static int heeds_nonblock(enum rs_syscall call)
+{
+        if (call == RS_SYS_FCNTL)
+                atomic_store(&made_blocking, true);
+        return call == RS_SYS_READ && !atomic_load(&made_blocking) ? -EAGAIN : 0;
+}
+
+TASK(file_load_of_a_file_system_that_heeds_nonblock)
+{
+        FOLDER(d);
+        void *data = NULL;
+        size_t size = 0;
+
+        put(in(&d, "a"), "abc");
+        atomic_store(&made_blocking, false);
+        rs_fault_hook = heeds_nonblock;
+        int rc = resha_file_load(in(&d, "a"), 0, &data, &size);
+        rs_fault_hook = NULL;
+        ASSERT_OK(rc);
+        ASSERT_EQ(size, 3);
+        resha_free(data);
+        return 0;
+}
+
 static int no_thread(enum rs_syscall call)
 {
         return call == RS_SYS_THREAD ? -EAGAIN : 0;
