@@ -38,7 +38,8 @@ static int make_call(void *arg)
         SSL *ssl = c->e->ssl;
         int rc;
 
-        ERR_clear_error();
+        if (ERR_peek_error()) /* much cheaper than clearing what is clear */
+                ERR_clear_error();
         switch (c->what) {
         case HANDSHAKE: rc = SSL_do_handshake(ssl); break;
         case READ: rc = SSL_read_ex(ssl, c->buf, c->size, &c->done); break;

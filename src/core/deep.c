@@ -2,8 +2,8 @@
 /* Calls that need more stack than a task has.
  *
  * While a task runs, the loop is parked, and all of the thread's own stack below it is free. What runs there must not
- * suspend: the next task would find it occupied. The scope that sees to that lies on that stack, too, and so do those
- * of fn: the check of frames (rs_enter()) knows scopes on the task's stack only. */
+ * suspend: the next task would find it occupied. So the task is in a no-suspend region (rs_loop.deep, to which
+ * rs_task_attend() looks), without a scope of its own: this is on the way of each record of TLS. */
 
 #include "core/core.h"
 #include "sys/sanitize.h"
@@ -24,14 +24,6 @@ static struct rs_context own_stack(const struct rs_loop *l)
         return (struct rs_context){ .bottom = bottom, .size = (size_t)(k->top - bottom), .tsan_fiber = k->tsan_fiber };
 }
 
-static __attribute__((noinline)) int in_region(const struct deep *d)
-{
-        RESHA_SCOPE(s);
-
-        resha_nosuspend_begin(&s, "deep call");
-        return d->fn(d->arg);
-}
-
 /* On the thread's stack. */
 static int arrive(void *arg)
 {
@@ -40,7 +32,7 @@ static int arrive(void *arg)
         void *fake = NULL;
 
         rs_asan_arrive(NULL);
-        int rc = in_region(d);
+        int rc = d->fn(d->arg);
         rs_asan_leave(&fake, back.bottom, back.size);
         return rc;
 }
@@ -53,12 +45,16 @@ int resha_deep_call(resha_fn *fn, void *arg)
 
         if (!l || !l->current || l->deep)
                 return fn(arg);
+        struct rs_task *t = l->current;
         l->deep = true;
+        t->attention |= RS_NOSUSPEND;
+        t->frame_low = UINTPTR_MAX;
         rs_asan_leave(&fake, l->native.bottom, l->native.size);
         RS_TSAN_SWITCH(l->native.tsan_fiber);
         int rc = rs_switch_call(l->sp, arrive, &d);
         RS_TSAN_SWITCH(own_stack(l).tsan_fiber);
         rs_asan_arrive(fake);
         l->deep = false;
+        rs_task_attend(t);
         return rc;
 }

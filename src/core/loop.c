@@ -37,11 +37,14 @@ struct op_owner {
 static void take_completions(struct rs_loop *l)
 {
         struct rs_node *n;
+        unsigned count = 0;
 
         while ((n = rs_list_pop(&l->backend->done))) {
                 struct rs_op *op = RS_CONTAINER(n, struct rs_op, link);
                 rs_wake(&((struct op_owner *)op->owner)->wait, op->result);
+                count++;
         }
+        l->crowd = count >= RS_CROWD;
 }
 
 static void grace_over(struct rs_timer *timer)

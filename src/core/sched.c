@@ -332,7 +332,10 @@ static int refuse_suspend(struct rs_loop *l)
 
         while (s && !s->why)
                 s = s->parent;
-        return rs_misuse(-EDEADLK, "suspends inside a no-suspend region (%s)", s ? s->why : "?");
+        return rs_misuse(-EDEADLK, "suspends inside a no-suspend region (%s)",
+                         l->deep ? "deep call"
+                         : s     ? s->why
+                                 : "?");
 }
 
 /* Not cold: its call would stand in a part of rs_enter_slow() that stacks (trace.c) do not know it by. */
@@ -398,7 +401,7 @@ void rs_run_ready(struct rs_loop *l)
                 l->run_left = 2; /* the first is taken here */
                 l->step.began = rs_sys_now();
         }
-        l->poll_ticks = l->simulated ? UINT64_MAX : rs_ticks() + rs_ticks_poll();
+        l->poll_ticks = l->simulated ? UINT64_MAX : rs_ticks() + (l->crowd ? 4 : 1) * rs_ticks_poll();
         struct rs_task *t = take_runnable(l);
         if (t)
                 transfer(l, &l->sp, t);

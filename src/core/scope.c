@@ -30,14 +30,15 @@ void rs_task_attend(struct rs_task *t)
 {
         const struct rs_scope *own = t->outermost ? t->scope : NULL;
         bool cancelled = own ? own->effective : rs_task_base_cancelled(t);
-        bool nosuspend = own && own->nosuspend;
+        bool deep = rs_loop_current && rs_loop_current->deep && rs_loop_current->current == t;
+        bool nosuspend = deep || (own && own->nosuspend);
 
         if (!cancelled)
                 t->ignored = 0;
         bool escaped = t->escaped && !t->escaped->passed;
         t->attention = (uint8_t)((t->attention & RS_WATCHED) | (cancelled ? RS_CANCELLED : 0) |
                                  (nosuspend ? RS_NOSUSPEND : 0) | (escaped ? RS_ESCAPED : 0));
-        t->frame_low = frame_low(t);
+        t->frame_low = deep ? UINTPTR_MAX : frame_low(t); /* its frames are on another stack */
 }
 
 /* s was opened or closed. Where nothing asked for attention, and s itself does not, nothing does now. */
