@@ -61,6 +61,8 @@ static int make_ctx(const resha_tls_opts *o, bool server, SSL_CTX **ret_ctx)
         SSL_CTX_set_min_proto_version(ctx, o->min_version ? (int)o->min_version : TLS1_2_VERSION);
         SSL_CTX_set_max_proto_version(ctx, (int)o->max_version);
         SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+        /* openssl.cnf may have set these */
+        SSL_CTX_clear_options(ctx, SSL_OP_LEGACY_SERVER_CONNECT | SSL_OP_ALLOW_UNSAFE_LEGACY_RENEGOTIATION);
         SSL_CTX_set_mode(ctx, SSL_MODE_NO_AUTO_CHAIN);
         SSL_CTX_set_verify_depth(ctx, CHAIN_DEPTH);
         SSL_CTX_set_max_early_data(ctx, 0);

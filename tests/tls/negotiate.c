@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include <openssl/conf.h>
 #include <openssl/err.h>
 
 #include "config.h"
@@ -153,6 +154,27 @@ TASK(old_servers_are_refused)
                            "TLS with \"a.example\": the peer says: protocol version: no version of TLS in common");
                 release(&s);
         }
+        return 0;
+}
+
+/* What a library promises does not depend on openssl.cnf. */
+TASK(the_system_s_configuration_weakens_nothing)
+{
+        static const char text[] = "openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\n"
+                                   "Options = UnsafeLegacyRenegotiation,UnsafeLegacyServerConnect\n"
+                                   "MinProtocol = TLSv1\nCipherString = ALL:@SECLEVEL=0\n";
+
+        ASSERT_EQ(CONF_modules_load_file(temp_file("openssl.cnf", text), NULL, 0), 1);
+        SSL_CTX *plain = SSL_CTX_new(TLS_client_method());
+        ASSERT_EQ(SSL_CTX_get_security_level(plain), 0); /* it counts */
+        SSL_CTX_free(plain);
+        resha_tls *t = client_trusting(good_root());
+        ASSERT_EQ(SSL_CTX_get_security_level(t->ctx), 2);
+        ASSERT_EQ(SSL_CTX_get_min_proto_version(t->ctx), TLS1_2_VERSION);
+        ASSERT_EQ(SSL_CTX_get_options(t->ctx) &
+                          (SSL_OP_LEGACY_SERVER_CONNECT | SSL_OP_ALLOW_UNSAFE_LEGACY_RENEGOTIATION),
+                  0u);
+        resha_tls_unref(t);
         return 0;
 }
 
