@@ -219,7 +219,7 @@ struct rs_context {
         void *tsan_fiber;
 };
 
-enum { RS_BUDGET = 64, RS_CROWD = 32 }; /* immediate completions before a call yields; see rs_loop.crowd */
+enum { RS_BUDGET = 64, RS_CROWD = 32 }; /* immediate completions before a call yields; polls and crowds: sched.c */
 
 /* Work at the end of a run, last in first out: fn runs on the main task, shielded, and may wait. */
 struct rs_cleanup {
@@ -276,8 +276,7 @@ struct rs_loop {
         void (*watch)(struct rs_loop *l, void *arg); /* see rs_watch_checkpoints(); NULL: nobody watches */
         void *watch_arg;
         void (*watch_new)(struct rs_loop *l, struct rs_task *t); /* for tests, while `watch` is set: a task was made */
-        bool deep;                                               /* the current task is in resha_deep_call() */
-        bool crowd; /* the last poll has woken RS_CROWD tasks or more: the next one may wait for them */
+        bool deep, crowd; /* the task is in resha_deep_call(); the last poll has woken RS_CROWD tasks or more */
         bool simulated, strict, shuffle;
         bool finished;   /* the main task has ended */
         bool deadlocked; /* nothing could wake anybody; main was cancelled for that */
