@@ -75,6 +75,9 @@ install: setup
 	@$(MAKE) --no-print-directory lib
 	@DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
+	@case '$(DESTDIR)$(PREFIX)' in /usr|/usr/local) ;; *) \
+		lib=$$(dirname "$$(dirname "$$(find '$(DESTDIR)$(PREFIX)' -name resha.pc -print -quit)")"); \
+		echo "to build and run with it: export PKG_CONFIG_PATH=$$lib/pkgconfig LD_LIBRARY_PATH=$$lib" ;; esac
 
 uninstall:
 	@ninja -C $(BUILD) uninstall

@@ -20,6 +20,10 @@
 #include <resha/resha.h>
 #include <resha/tls.h>
 
+/* Records of failures here have no place: a line of this library says nothing to a program. */
+#undef resha_fail
+#define resha_fail(code, ...) resha_fail_at((code), NULL, __VA_ARGS__)
+
 /* ---- context.c: a configuration ---------------------------------------------------------------------------------- */
 
 struct rs_tls_sessions;

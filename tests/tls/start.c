@@ -151,6 +151,13 @@ static int misuse(__attribute__((unused)) void *arg)
         ASSERT_EQ(resha_tls_serve(l, client, NULL, NULL, NULL), -EINVAL);
         ASSERT_EQ(resha_tls_serve(l, server, NULL, NULL, &(resha_tls_serve_opts){ ._reserved = { 1 } }), -EINVAL);
         ASSERT_EQ(resha_tls_connect("127.0.0.1", 1, server, &p.secure[0]), -EINVAL);
+        /* nobody is asked */
+        ASSERT_EQ(resha_tls_connect("b\xc3\xbc"
+                                    "cher.example",
+                                    1, client, &p.secure[0]),
+                  -EINVAL);
+        ASSERT_TRUE(strstr(resha_error_of(-EINVAL)->text, "xn--") != NULL);
+        ASSERT_TRUE(resha_error_of(-EINVAL)->site == NULL);
         resha_listener_close(l);
         tls_pair_close(&p);
         return 0;
