@@ -184,7 +184,7 @@ TASK(a_grandchild_does_not_hold_up_the_close)
 
 TASK(one_that_does_not_read_its_input)
 {
-        resha_process *p = shell("exec <&-; echo closed; sleep 60", piped());
+        resha_process *p = shell("exec <&-; echo closed; exec sleep 60", piped());
         char byte = 0;
 
         wait_for_line(p, "closed\n");
