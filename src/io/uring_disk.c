@@ -36,6 +36,9 @@ void ur_disk_probed(struct ur *u, const struct io_uring_probe *p)
                 if (o && o < p->ops_len && (p->ops[o].flags & IO_URING_OP_SUPPORTED))
                         u->disk |= 1u << call;
         }
+#ifdef RS_TSAN
+        u->disk &= ~(1u << RS_DISK_CLOSE); /* TSan must see that the number goes, before it is another's */
+#endif
 }
 
 bool ur_disk_direct(const struct ur *u, const struct rs_op *op)
