@@ -73,7 +73,7 @@ size_t rs_task_stack(struct rs_loop *l, const struct rs_task *t, const void **re
         if (t != l->current && t != l->reporter)
                 return rs_switch_visit(t->sp, unwind, &trace);
         const char *low = t->stack->base + l->stacks.guard;
-        if ((const char *)__builtin_frame_address(0) - low < RS_TRACE_ROOM)
+        if (!l->deep && (const char *)__builtin_frame_address(0) - low < RS_TRACE_ROOM)
                 return 0;
         return unwind(&trace);
 }
