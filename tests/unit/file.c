@@ -228,7 +228,7 @@ TASK(file_of_a_device)
         OPEN_FILE(null);
         OPEN_FILE(full);
         OPEN_FILE(zero);
-        char buf[100000];
+        char buf[100000] = { 0 };
         size_t done = 9;
 
         ASSERT_OK(resha_file_open("/dev/null", O_RDWR, 0, &null));

@@ -154,7 +154,7 @@ static int cancel_and_signal(__attribute__((unused)) void *arg)
         RESHA_CLEANUP(resha_signal_closep) resha_signals *s = open_for(SIGHUP);
         struct taker a = { s, "a", 9 };
         resha_signal_info info;
-        resha_task h;
+        resha_task h = { 0 };
         RESHA_GROUP(g);
 
         resha_group_begin(&g, NULL);
