@@ -2,8 +2,9 @@
 /* The scheduler: who runs, and how the thread goes from one to the next.
  *
  * Ready tasks stand in one queue, first in, first out. A task that parks gives the thread directly to the next one; the
- * loop itself runs only when nobody is ready, or when some 50 us have passed and it must look at clock and backend.
- * That check costs a counter on each switch and a time stamp on every RS_POLL_SWITCHES-th.
+ * loop itself runs only when nobody is ready, or when some 50 us have passed and it must look at clock and backend;
+ * 200 us, where its last look has woken a crowd (RS_CROWD). That check costs a counter on each switch and a time stamp
+ * on every RS_POLL_SWITCHES-th.
  *
  * A task has no stack before its first run. If a task has ended and the next one has not started, the stack goes from
  * one to the other without a switch: a batch of tasks that never wait runs on one warm stack.
