@@ -139,8 +139,9 @@ static bool passes(int code)
 static int send_out(struct rs_tls_stream *t)
 {
         struct rs_tls_bytes *out = &t->engine.out;
+        const char *data = out->data ? out->data + out->start : NULL;
         size_t written;
-        int rc = write_below(t, out->data + out->start, rs_tls_bytes_left(out), &written);
+        int rc = write_below(t, data, rs_tls_bytes_left(out), &written);
 
         if (rc < 0 && !passes(rc)) {
                 t->unsent = rc;

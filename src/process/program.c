@@ -151,10 +151,11 @@ static int copy_texts(struct rs_program *g, const resha_process_opts *o, const c
 {
         size_t size = o->dir ? strlen(o->dir) + 1 : 0;
         size_t n_argv = list_size(o->argv, &size), n_env = list_size(env, &size);
-        char *pointers = g->block = resha_malloc(size), *bytes = pointers + (n_argv + n_env + 2) * sizeof(char *);
+        char *pointers = g->block = resha_malloc(size);
 
         if (!pointers)
                 return -ENOMEM;
+        char *bytes = pointers + (n_argv + n_env + 2) * sizeof(char *);
         g->argv = copy_list(o->argv, n_argv, &pointers, &bytes);
         g->env = copy_list(env, n_env, &pointers, &bytes);
         if (o->dir)

@@ -35,9 +35,11 @@ static int table_init(struct table *t, size_t n_fds)
 {
         t->n = STANDARD + n_fds;
         t->to = resha_malloc(3 * t->n * sizeof *t->to);
-        t->ours = t->to + t->n; /* one that was made, and its duplicate */
         t->n_ours = 0;
-        return t->to ? 0 : -ENOMEM;
+        if (!t->to)
+                return -ENOMEM;
+        t->ours = t->to + t->n; /* one that was made, and its duplicate */
+        return 0;
 }
 
 static void table_close(struct table *t)

@@ -57,11 +57,9 @@ static int use_the_parents_session(void *arg)
         resha_response *r = NULL;
 
         ASSERT_EQ(resha_http_get(arg, forked_url, &r), -EPERM);
-#ifdef __SANITIZE_ADDRESS__
-        _exit(5);
-#else
+        if (TEST_ASAN)
+                _exit(5);
         exit(5);
-#endif
 }
 
 NETWORK_TLS(a_forked_child_leaves_secure_connections_alone)

@@ -19,6 +19,8 @@
 
 #include <resha/resha.h>
 
+#include "sanitized.h"
+
 struct test {
         const char *name, *file;
         void (*fn)(void);

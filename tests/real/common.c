@@ -25,28 +25,14 @@ static unsigned entries(const char *path)
         return n;
 }
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
-
 bool real_under_asan(void)
 {
-#ifdef __SANITIZE_ADDRESS__
-        return true;
-#else
-        return false;
-#endif
+        return TEST_ASAN;
 }
 
 bool real_under_tsan(void)
 {
-#ifdef __SANITIZE_THREAD__
-        return true;
-#else
-        return false;
-#endif
+        return TEST_TSAN;
 }
 
 unsigned real_threads(void)

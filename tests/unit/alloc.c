@@ -7,12 +7,7 @@
 #include "base/alloc.h"
 #include "job.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
+#if TEST_ASAN
 /* So that calloc() gives NULL there too. */
 const char *__asan_default_options(void);
 __attribute__((visibility("default"))) const char *__asan_default_options(void)

@@ -8,15 +8,6 @@
 #include "core/core.h"
 #include "job.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
-
 static int recurse(int depth)
 {
         volatile char page[1024];
@@ -51,7 +42,7 @@ static void ends_by_its_guard(resha_fn *fn)
         struct test_child c;
 
         test_child(run_task, (void *)fn, &c);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TEST_ASAN || TEST_TSAN
         ASSERT_TRUE(!WIFEXITED(c.status) || WEXITSTATUS(c.status) != 0);
 #else
         ASSERT_TRUE(WIFSIGNALED(c.status));
@@ -86,7 +77,7 @@ TEST(stack_overflow_report_names_the_task)
 {
         struct test_child c;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TEST_ASAN || TEST_TSAN
         test_skip("the sanitizer reports it");
 #endif
         test_child(run_with_report, (void *)spawns_one_that_overflows, &c);
@@ -104,7 +95,7 @@ TEST(stack_overflow_report_is_silent_about_other_faults)
 {
         struct test_child c;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TEST_ASAN || TEST_TSAN
         test_skip("the sanitizer reports it");
 #endif
         test_child(run_with_report, (void *)null_pointer, &c);
