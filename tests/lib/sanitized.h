@@ -2,7 +2,14 @@
 #ifndef SANITIZED_H
 #define SANITIZED_H
 
-/* Under which sanitizer a test was built, said by either compiler: 0 or 1. */
+/* Under which sanitizer a test was built, said by either compiler, and whether it runs under Valgrind: 0 or 1. */
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#define TEST_VALGRIND (RUNNING_ON_VALGRIND != 0)
+#else
+#define TEST_VALGRIND 0
+#endif
 
 #if defined(__has_feature)
 #define TEST_ASAN __has_feature(address_sanitizer)

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "sys/sanitize.h"
 
 static int no_pidfd(enum rs_syscall call)
 {
@@ -24,7 +23,7 @@ __attribute__((constructor)) static void forbid_pidfds(void)
 
 void child_exec_is_known(void)
 {
-        if (RUNNING_ON_VALGRIND)
+        if (TEST_VALGRIND)
                 test_skip("Valgrind does not tell what exec says");
 }
 
