@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-
 static int no_pidfd(enum rs_syscall call)
 {
         return call == RS_SYS_PIDFD ? -ENOSYS : 0;
