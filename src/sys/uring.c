@@ -23,9 +23,9 @@ int rs_uring_setup(unsigned entries, struct io_uring_params *params, struct io_u
 {
         int rc = rs_uring_fault(RS_SYS_URING_SETUP);
 
-        rs_tsan_take(&ring_memory);
         if (rc == 0)
                 rc = io_uring_queue_init_params(entries, ring, params);
+        rs_tsan_take(&ring_memory); /* by now whoever had it has given it */
         if (rc == 0)
                 ring->ring_fd = ring->enter_ring_fd = rs_sys_move_up(ring->ring_fd);
         return rc;
