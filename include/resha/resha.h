@@ -22,6 +22,7 @@
 #include <resha/listener.h>
 #include <resha/local.h>
 #include <resha/loop.h>
+#include <resha/loops.h>
 #include <resha/mutex.h>
 #include <resha/pool.h>
 #include <resha/portal.h>

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include <resha/loops.h>
 #include <resha/resha.h>
 
 #include "sys/symbol.h"
@@ -32,12 +33,14 @@ static void print_report(const resha_report *r, void *arg)
                         fprintf(stderr, "resha: and so do %u more tasks\n", r->parts - PRINT_PARTS);
                 return;
         }
+        flockfile(stderr); /* several loops may report at once */
         fprintf(stderr, "resha: ");
         if (r->task)
                 fprintf(stderr, "task \"%s\"%s%s: ", r->task, r->spawned_at ? " from " : "",
                         r->spawned_at ? r->spawned_at : "");
         fprintf(stderr, "%s\n", r->text);
         print_stack(r);
+        funlockfile(stderr);
 }
 
 /* rates.c:13: no rate for XXX (task 3 of 3 from rates.c:22, after 1.0 s; the others had finished) */
@@ -61,22 +64,42 @@ static void print_failure(int rc, const resha_error *e)
         fputc('\n', stderr);
 }
 
+static resha_run_opts main_opts(resha_error *error, int *signal)
+{
+        return (resha_run_opts){ .overflow_report = true,
+                                 .terminate = true,
+                                 .report = print_report,
+                                 .ret_error = error,
+                                 .ret_signal = signal };
+}
+
+static int status(int rc, const resha_error *error, int signal)
+{
+        fflush(stdout);
+        if (rc >= 0)
+                return 0;
+        if (rc == -ECANCELED && (error->code == 0 || error->code == -ECANCELED) && signal)
+                return 128 + signal;
+        print_failure(rc, error);
+        return 1;
+}
+
 int resha_main(resha_fn *fn, void *arg)
 {
         resha_error error;
         int signal;
-        int rc = resha_run(fn, arg,
-                           &(resha_run_opts){ .overflow_report = true,
-                                              .terminate = true,
-                                              .report = print_report,
-                                              .ret_error = &error,
-                                              .ret_signal = &signal });
+        resha_run_opts o = main_opts(&error, &signal);
+        int rc = resha_run(fn, arg, &o);
 
-        fflush(stdout);
-        if (rc >= 0)
-                return 0;
-        if (rc == -ECANCELED && (error.code == 0 || error.code == -ECANCELED) && signal)
-                return 128 + signal;
-        print_failure(rc, &error);
-        return 1;
+        return status(rc, &error, signal);
+}
+
+int resha_main_loops_at(const char *site, resha_fn *fn, void *items, size_t n, size_t size)
+{
+        resha_error error;
+        int signal;
+        resha_run_opts o = main_opts(&error, &signal);
+        int rc = resha_run_loops_at(site, fn, items, n, size, &o);
+
+        return status(rc, &error, signal);
 }
