@@ -36,5 +36,6 @@
 #include <resha/stream.h>
 #include <resha/task.h>
 #include <resha/time.h>
+#include <resha/workers.h>
 
 #endif

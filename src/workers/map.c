@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* Maps: a group with a task for each worker that is used at a time, a lane. A lane takes a seat, fills its desk, and
+ * waits for bytes of its worker until all that it has put there is settled; then again, as long as there is something.
+ * Others who want a seat get it in between.
+ *
+ * A cancel takes back what waits and kills what runs; nothing of the caller is used by the workers, so nothing is
+ * waited for. The seat may be taken by the next one at once, who waits until the worker there is another one.
+ *
+ * In the simulated world a lane runs its items itself, each after a delay of the world's luck, on a copy. */
+
+#include <poll.h>
+#include <string.h>
+
+#include <resha/alloc.h>
+
+#include "os/delay.h"
+#include "sys/sys.h"
+#include "workers/workers.h"
+
+/* ---- waiting for a worker ---- */
+
+struct alarm {
+        struct rs_timer timer;
+        struct rs_loop *loop;
+        struct rs_op *op;
+};
+
+static void alarm_fire(struct rs_timer *t)
+{
+        struct alarm *a = RS_CONTAINER(t, struct alarm, timer);
+
+        rs_operation_abort(a->loop, a->op, -ETIME);
+}
+
+/* 0: there may be something to see; -ETIME: the deadline has passed; else what ends the lane. */
+static __attribute__((noinline)) int wait_for_byte(resha_workers *w, const struct rs_seat *s, int64_t deadline)
+{
+        struct rs_op op = { .kind = RS_OP_POLL, .fd = s->fd, .events = POLLIN };
+        struct alarm a = { .timer = { .fire = alarm_fire }, .op = &op };
+        char buf[64];
+        int rc = rs_enter(&a.loop);
+
+        if (rc < 0)
+                return rc;
+        if (deadline != INT64_MAX)
+                rs_timer_set(a.loop, &a.timer, deadline);
+        rc = (int)rs_operation(a.loop, &op, "worker process");
+        rs_timer_clear(a.loop, &a.timer);
+        if (rc < 0)
+                return rc;
+        ssize_t n = rs_sys_recv(s->fd, buf, sizeof buf);
+        return n == 0 || (n < 0 && n != -EAGAIN) ? rs_workers_lost(w) : 0;
+}
+
+/* The worker that had the seat may still write to the desk. */
+static int wait_for_another(resha_workers *w, struct rs_seat *s)
+{
+        int rc = 0;
+
+        while (rc == 0 && s->dying) {
+                s->dying = __atomic_load_n(&s->desk->generation, __ATOMIC_ACQUIRE) == s->generation;
+                if (s->dying)
+                        rc = wait_for_byte(w, s, INT64_MAX);
+        }
+        return rc;
+}
+
+/* Until all that is at the desk is settled. */
+static int see_through(struct rs_lane *lane)
+{
+        struct rs_seat *s = lane->seat;
+        int rc = rs_sys_send(s->fd, "", 1) < 0 ? rs_workers_lost(lane->map->w) : 0;
+
+        while (rc == 0 && lane->open) {
+                rc = wait_for_byte(lane->map->w, s, rs_lane_deadline(lane));
+                if (rc == -ETIME)
+                        rc = rs_lane_overrun(lane);
+                if (rc == 0)
+                        rc = rs_lane_collect(lane);
+        }
+        if (rc < 0)
+                rs_lane_drop(lane);
+        return rc;
+}
+
+/* 1: one desk was filled and done; 0: nothing is left. */
+static int round_of(struct rs_lane *lane)
+{
+        struct rs_map *m = lane->map;
+        int rc = wait_for_another(m->w, lane->seat);
+
+        if (rc == 0)
+                rc = rs_lane_fill(lane);
+        if (rc <= 0) {
+                if (lane->count)
+                        rs_lane_drop(lane);
+                return rc;
+        }
+        rs_list_push(&m->working, &lane->node);
+        rc = see_through(lane);
+        rs_list_remove(&m->working, &lane->node);
+        return rc < 0 ? rc : 1;
+}
+
+static __attribute__((noinline)) int take_seat(struct rs_lane *lane)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        return rc < 0 ? rc : rs_seat_take(l, lane->map->w, &lane->seat);
+}
+
+static int lane_main(void *arg)
+{
+        struct rs_lane *lane = arg;
+        resha_workers *w = lane->map->w;
+        int rc = 1;
+
+        while (rc > 0) {
+                rc = take_seat(lane);
+                if (rc < 0)
+                        return rc;
+                do
+                        rc = round_of(lane);
+                while (rc > 0 && !rs_seat_wanted(w));
+                rs_seat_leave(w, lane->seat);
+        }
+        return rc;
+}
+
+/* ---- the simulated world ---- */
+
+static int call_inline(struct rs_map *m, char *copy, resha_bytes *b)
+{
+        RESHA_SCOPE(s);
+
+        resha_nosuspend_begin(&s, "item of a worker");
+        rs_local_job(true, NULL);
+        int rc = m->bytes ? m->bytes(b->data, b->size, &b->ret_data, &b->ret_size) : m->fn(copy);
+        rs_local_job(false, NULL);
+        return resha_scope_end(&s, rc);
+}
+
+static int run_inline(struct rs_map *m, size_t item, char *copy)
+{
+        char *data = m->items + item * m->size;
+        resha_bytes b = { 0 }, *of = m->bytes ? (resha_bytes *)(void *)data : &b;
+
+        b.data = of->data;
+        b.size = of->size;
+        if (!m->bytes && m->size)
+                memcpy(copy, data, m->size);
+        int rc = call_inline(m, copy, &b);
+        if (b.size > m->w->largest || (rc >= 0 && b.ret_size > m->w->largest))
+                rc = resha_fail_at(-EMSGSIZE, NULL, "more than %zu bytes (largest in the options)", m->w->largest);
+        if (rc < 0) {
+                resha_free(b.ret_data);
+                return rs_map_failed(m, item, rc);
+        }
+        of->ret_data = b.ret_data;
+        of->ret_size = b.ret_size;
+        if (!m->bytes && m->size)
+                memcpy(data, copy, m->size);
+        rs_map_succeeded(m, item, rc);
+        return 0;
+}
+
+static __attribute__((noinline)) int delay(struct rs_lane *lane)
+{
+        struct rs_loop *l;
+        int rc = rs_enter(&l);
+
+        if (rc == 0)
+                rc = rs_seat_take(l, lane->map->w, &lane->seat);
+        if (rc < 0)
+                return rc;
+        rc = rs_delay(l, "worker process");
+        rs_seat_leave(lane->map->w, lane->seat);
+        return rc;
+}
+
+static int lane_simulated(void *arg)
+{
+        struct rs_lane *lane = arg;
+        struct rs_map *m = lane->map;
+        char *copy = resha_malloc(m->size + 1);
+        int rc = copy ? 0 : -ENOMEM;
+
+        while (rc == 0 && m->next < m->n) {
+                size_t item = m->next++;
+                rc = delay(lane);
+                if (rc == 0)
+                        rc = run_inline(m, item, copy);
+        }
+        resha_free(copy);
+        return rc;
+}
+
+/* ---- maps ---- */
+
+static void prepare(const struct rs_map *m)
+{
+        const resha_gather_opts *o = m->opts;
+
+        for (size_t i = 0; i < m->n && (o->ret_status || o->ret_errors); i++) {
+                if (o->ret_status)
+                        o->ret_status[i] = -ECANCELED;
+                if (o->ret_errors)
+                        o->ret_errors[i] = (resha_error){ .code = -ECANCELED, .text = "cancelled before it was done" };
+        }
+}
+
+static int check(const struct rs_map *m)
+{
+        if (!rs_reserved_zero(m->opts->_reserved) || m->n >= UINT32_MAX)
+                return resha_fail_at(-EINVAL, NULL, "a map of %zu items: less than 2^32, and reserved words zero",
+                                     m->n);
+        if (!m->bytes && m->size > m->w->largest)
+                return resha_fail_at(-EMSGSIZE, NULL,
+                                     "items of %zu bytes: workers \"%s\" take at most %zu (largest in the options)",
+                                     m->size, m->w->name, m->w->largest);
+        if (m->w->pid != rs_sys_pid())
+                return resha_fail_at(-EPERM, NULL, "workers \"%s\" belong to another process", m->w->name);
+        return 0;
+}
+
+static int run_lanes(struct rs_map *m, resha_fn *fn)
+{
+        RESHA_GROUP(g);
+        struct rs_lane *lanes = resha_calloc(m->lanes, sizeof *lanes);
+
+        if (!lanes)
+                return -ENOMEM;
+        resha_group_begin(&g, NULL);
+        for (unsigned i = 0; i < m->lanes; i++) {
+                lanes[i].map = m;
+                resha_spawn(&g, fn, &lanes[i]);
+        }
+        int rc = resha_group_end(&g, 0);
+        resha_free(lanes);
+        return rc;
+}
+
+static __attribute__((noinline)) int enter(struct rs_loop **ret_loop)
+{
+        return rs_enter(ret_loop);
+}
+
+static int run_map(struct rs_map *m)
+{
+        static const resha_gather_opts defaults;
+        struct rs_loop *l;
+        resha_workers *w = m->w;
+
+        m->opts = m->opts ? m->opts : &defaults;
+        prepare(m);
+        int rc = enter(&l);
+        if (rc == 0)
+                rc = check(m);
+        if (rc == 0 && m->n) {
+                size_t lanes = m->opts->limit && m->opts->limit < w->processes ? m->opts->limit : w->processes;
+                m->lanes = (unsigned)(lanes < m->n ? lanes : m->n);
+                rs_lock(&w->lock);
+                w->refs++;
+                rs_unlock(&w->lock);
+                rc = run_lanes(m, w->simulated || l->simulated ? lane_simulated : lane_main);
+                rs_workers_unref(w);
+        }
+        if (m->opts->ret_failed)
+                *m->opts->ret_failed = m->n - m->succeeded;
+        return rc;
+}
+
+int resha_workers_map(resha_workers *w, resha_fn *fn, void *items, size_t n, size_t size, const resha_gather_opts *opts)
+{
+        return run_map(&(struct rs_map){ .w = w, .fn = fn, .items = items, .n = n, .size = size, .opts = opts });
+}
+
+int resha_workers_map_bytes(resha_workers *w, resha_bytes_fn *fn, resha_bytes *items, size_t n,
+                            const resha_gather_opts *opts)
+{
+        return run_map(&(struct rs_map){
+                .w = w, .bytes = fn, .items = (char *)items, .n = n, .size = sizeof *items, .opts = opts });
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* The template: forks the workers, sees them end, says of what, and forks others in their place.
+ *
+ * It was forked before there were threads, and nothing runs in it but this: so what it forks is as clean as itself. It
+ * is the parent of the workers, and the only one to signal and reap them; so no signal goes to a process that happens
+ * to have the number of one that has ended.
+ *
+ * It ends when the program does: its end of `control` is closed then, and the kernel kills it as well. The workers are
+ * killed by it, or with it. */
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "sys/fork.h"
+#include "sys/ready.h"
+#include "sys/spawn.h"
+#include "sys/sys.h"
+#include "workers/workers.h"
+
+enum { RETRY_MS = 100, EARLY = 3 };
+
+struct template
+{
+        resha_workers *w;
+        int control, signals;
+        int pids[RS_SEATS]; /* 0: none */
+};
+
+/* In the worker: what belongs to others goes. */
+static void become_worker(struct template *t, struct rs_seat *s)
+{
+        resha_workers *w = t->w;
+
+        rs_sys_own_group();
+        rs_sys_keep_only(&s->theirs, 1);
+        rs_sys_signals_reset();
+        for (unsigned i = 0; i < w->processes; i++)
+                if (&w->seats[i] != s)
+                        rs_sys_unshare(w->seats[i].desk, w->desk_size);
+        rs_worker_main(w, s);
+}
+
+/* False: there are no more processes at present. */
+static bool fill_seats(struct template *t)
+{
+        int self = rs_sys_pid();
+        bool all = true;
+
+        for (unsigned i = 0; i < t->w->processes; i++) {
+                if (t->pids[i])
+                        continue;
+                int pid = rs_sys_fork();
+                if (pid == 0) {
+                        if (!rs_sys_die_with(self))
+                                rs_sys_exit(0);
+                        become_worker(t, &t->w->seats[i]);
+                }
+                all &= pid > 0;
+                t->pids[i] = pid > 0 ? pid : 0;
+        }
+        return all;
+}
+
+/* What it ran has died with it. One that ends again and again before it begins an item has died of the first one. */
+static bool tell(struct rs_desk *d, const struct rs_sys_ended *e)
+{
+        uint32_t count = __atomic_load_n(&d->count, __ATOMIC_ACQUIRE), from = RS_CELL_RUNNING;
+        bool ran = false;
+
+        for (uint32_t i = 0; i < count && i < RS_CELLS; i++)
+                ran |= rs_cell_state(&d->cells[i]) == RS_CELL_RUNNING || rs_cell_state(&d->cells[i]) == RS_CELL_KILLED;
+        d->early = ran ? 0 : d->early + 1;
+        if (d->early >= EARLY)
+                from = RS_CELL_WAITING;
+        for (uint32_t i = 0; i < count && i < RS_CELLS; i++) {
+                struct rs_cell *c = &d->cells[i];
+                if (rs_cell_state(c) != from)
+                        continue;
+                c->code = e->code;
+                c->status = e->status;
+                if (rs_cell_move(c, from, RS_CELL_DIED))
+                        break;
+        }
+        d->want_room = 0;
+        __atomic_store_n(&d->generation, d->generation + 1, __ATOMIC_RELEASE);
+        return d->early < EARLY;
+}
+
+/* False: the next ones had better wait a little. */
+static bool reap(struct template *t)
+{
+        struct rs_sys_ended e;
+        bool well = true;
+        int pid;
+
+        while ((pid = rs_sys_wait_any(&e)) > 0) {
+                (void)rs_sys_kill(-pid, SIGKILL); /* what it has started */
+                (void)rs_sys_wait_child(pid, -1, 0, &e);
+                for (unsigned i = 0; i < t->w->processes; i++) {
+                        if (t->pids[i] != pid)
+                                continue;
+                        t->pids[i] = 0;
+                        well &= tell(t->w->seats[i].desk, &e);
+                        (void)rs_sys_send(t->w->seats[i].theirs, "", 1);
+                }
+        }
+        return well;
+}
+
+static void kill_seat(const struct template *t, unsigned i)
+{
+        if (!t->pids[i])
+                return;
+        (void)rs_sys_kill(-t->pids[i], SIGKILL);
+        (void)rs_sys_kill(t->pids[i], SIGKILL);
+}
+
+static void kill_asked(struct template *t)
+{
+        for (unsigned i = 0; i < t->w->processes; i++) {
+                struct rs_desk *d = t->w->seats[i].desk;
+                if (__atomic_load_n(&d->kill, __ATOMIC_ACQUIRE) == d->generation + 1)
+                        kill_seat(t, i);
+        }
+}
+
+static void serve(struct template *t)
+{
+        struct pollfd fds[] = { { .fd = t->control, .events = POLLIN }, { .fd = t->signals, .events = POLLIN } };
+        char buf[64];
+        bool well = fill_seats(t);
+
+        for (;;) {
+                (void)rs_ready_wait(fds, 2, well ? -1 : RETRY_MS);
+                if (fds[0].revents && rs_sys_recv(t->control, buf, sizeof buf) == 0)
+                        return;
+                kill_asked(t);
+                rs_sys_child_signals_read(t->signals);
+                bool calm = reap(t);
+                if (!calm)
+                        (void)rs_ready_wait(fds, 1, RETRY_MS);
+                well = fill_seats(t);
+        }
+}
+
+static int by_number(const int *fds, size_t n, int least)
+{
+        int next = -1;
+
+        for (size_t i = 0; i < n; i++)
+                if (fds[i] > least && (next < 0 || fds[i] < next))
+                        next = fds[i];
+        return next;
+}
+
+void rs_template_main(resha_workers *w, int control)
+{
+        struct template t = { .w = w, .control = control };
+        int all[RS_SEATS + 1], kept[RS_SEATS + 1], least = -1;
+        size_t n = 0;
+
+        rs_sys_own_group();
+        rs_sys_process_name(w->name);
+        all[n++] = control;
+        for (unsigned i = 0; i < w->processes; i++)
+                all[n++] = w->seats[i].theirs;
+        for (size_t i = 0; i < n; i++)
+                least = kept[i] = by_number(all, n, least);
+        rs_sys_keep_only(kept, n);
+        rs_sys_signals_reset();
+        t.signals = rs_sys_child_signals();
+        if (t.signals >= 0)
+                serve(&t);
+        for (unsigned i = 0; i < w->processes; i++)
+                kill_seat(&t, i);
+        rs_sys_exit(t.signals < 0);
+}

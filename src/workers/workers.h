@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_WORKERS_INSIDE_H
+#define RS_WORKERS_INSIDE_H
+
+/* What the program, the template and the workers share, and the inside of resha_workers. */
+
+#include <errno.h>
+
+#include <resha/workers.h>
+
+#include "core/core.h"
+#include "sys/thread.h"
+
+enum { RS_CELLS = 256, RS_SEATS = 256, RS_DESK_BIG = 1024 * 1024 };
+
+/* Of one item at a desk; every change of the state is a compare-and-swap, so that of those who want it one wins:
+ *
+ *     FREE -> WAITING            the program puts it there
+ *     WAITING -> RUNNING         the worker, which runs it
+ *     WAITING -> TAKEN           the program takes it back: for another worker, or because it is over
+ *     WAITING, RUNNING -> DIED   the template: the worker has ended
+ *     RUNNING -> DONE            the worker
+ *     RUNNING -> KILLED          the program, which has the worker killed: too long, or cancelled */
+enum rs_cell_state {
+        RS_CELL_FREE,
+        RS_CELL_WAITING,
+        RS_CELL_RUNNING,
+        RS_CELL_TAKEN,
+        RS_CELL_DONE,
+        RS_CELL_DIED,
+        RS_CELL_KILLED,
+};
+
+struct rs_cell {
+        uint32_t state; /* rs_cell_state */
+        int32_t result; /* DONE */
+        int32_t code;   /* DIED: as in siginfo_t, with the status */
+        int32_t status;
+        uint32_t generation;       /* RUNNING: of which worker */
+        uint64_t at, size;         /* of the item or argument, in the area for them */
+        uint64_t ret_at, ret_size; /* of the result, in the other area */
+};
+
+/* What resha_fail() has said in a worker. */
+struct rs_said {
+        char text[224];
+        char site[96]; /* "" for none */
+};
+
+/* Where a worker works: shared memory. The program trusts nothing in it: a worker that has gone wild may have written
+ * there. */
+struct rs_desk {
+        uint32_t generation; /* of its worker: how many have ended there */
+        uint32_t kill;       /* the worker of this generation is to be killed; counts from 1 */
+        uint32_t count;      /* cells in use */
+        uint32_t want_room;  /* the worker waits until the results that are done have been fetched */
+        resha_fn *fn;        /* of the items; NULL: bytes */
+        resha_bytes_fn *bytes;
+        int64_t began;     /* the item that runs, CLOCK_MONOTONIC */
+        uint64_t ret_used; /* bytes of results */
+        uint32_t early;    /* the template's: workers that have ended, one after the other, without an item */
+        struct rs_cell cells[RS_CELLS];
+        struct rs_said said[RS_CELLS];
+};
+
+struct rs_seat {
+        struct rs_node node; /* in `idle` */
+        struct rs_desk *desk;
+        int fd;              /* ours: a byte comes when there is something to see; -1: simulated */
+        int theirs;          /* until the template is there */
+        bool big;            /* much of its memory has been touched */
+        bool dying;          /* its worker was to be killed: wait until desk->generation is another */
+        uint32_t generation; /* that of desk->generation then */
+};
+
+struct resha_workers {
+        struct rs_lock lock; /* of idle, line, closing, refs */
+        struct rs_list idle; /* of rs_seat.node */
+        struct rs_list line; /* of rs_wait.node: tasks that want a seat */
+        unsigned refs;       /* its owner, and maps under way */
+        bool closing;
+        bool simulated; /* started inside a simulated run: there are no processes */
+        int pid;        /* of the process that has started them */
+        int template;   /* its number */
+        int control;    /* a byte there: look whom to kill; its end: that of all */
+        unsigned processes, chunk;
+        size_t memory, largest, area, desk_size;
+        int64_t time; /* ns; 0: without limit */
+        resha_fn *init;
+        void *arg;
+        char name[16];
+        struct rs_seat seats[];
+};
+
+/* The areas of a desk. */
+static inline char *rs_desk_items(struct rs_desk *d)
+{
+        return (char *)d + ((sizeof *d + 4095) & ~(size_t)4095);
+}
+
+static inline char *rs_desk_results(const resha_workers *w, struct rs_desk *d)
+{
+        return rs_desk_items(d) + w->area;
+}
+
+static inline bool rs_cell_move(struct rs_cell *c, uint32_t from, uint32_t to)
+{
+        return __atomic_compare_exchange_n(&c->state, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static inline uint32_t rs_cell_state(const struct rs_cell *c)
+{
+        return __atomic_load_n(&c->state, __ATOMIC_ACQUIRE);
+}
+
+/* The lives of the other processes. */
+void rs_template_main(resha_workers *w, int control) __attribute__((noreturn));
+void rs_worker_main(resha_workers *w, struct rs_seat *s) __attribute__((noreturn));
+
+/* A seat for the task: one that is idle, or waits for one. 0, -ECANCELED, -EBADF. leave: to the next in line. The
+ * caller has entered. */
+int rs_seat_take(struct rs_loop *l, resha_workers *w, struct rs_seat **ret_seat);
+void rs_seat_leave(resha_workers *w, struct rs_seat *s);
+bool rs_seat_wanted(resha_workers *w); /* others stand in line */
+void rs_seat_kill(resha_workers *w, struct rs_seat *s, uint32_t generation);
+
+void rs_workers_unref(resha_workers *w);
+
+/* Why the seat's descriptor is at its end, as a code with its record. */
+int rs_workers_lost(resha_workers *w);
+
+/* ---- maps ---- */
+
+struct rs_map {
+        resha_workers *w;
+        resha_fn *fn;
+        resha_bytes_fn *bytes; /* or this one, with items that are resha_bytes */
+        char *items;
+        size_t n, size;
+        const resha_gather_opts *opts;
+        size_t next;      /* item that nobody has yet */
+        size_t succeeded; /* items */
+        unsigned lanes;
+        struct rs_list working; /* of rs_lane.node: those with a desk */
+};
+
+/* A worker's share of a map. */
+struct rs_lane {
+        struct rs_node node;
+        struct rs_map *map;
+        struct rs_seat *seat;
+        unsigned count, open; /* cells; those that are not settled */
+        size_t item[RS_CELLS];
+        bool settled[RS_CELLS];
+};
+
+/* Fills the lane's desk with what nobody has, or what waits at another's. 1; 0: there is nothing; negative: a failure
+ * that ends the map. */
+int rs_lane_fill(struct rs_lane *lane);
+/* Settles what is done or has died. 0, or the first failure if that ends the map. */
+int rs_lane_collect(struct rs_lane *lane);
+/* When the item that runs will have taken too long; INT64_MAX: none runs, or that may take for ever. */
+int64_t rs_lane_deadline(const struct rs_lane *lane);
+/* One that has taken too long is taken from its worker, which is killed; as above. */
+int rs_lane_overrun(struct rs_lane *lane);
+/* Takes all back; what runs is killed. */
+void rs_lane_drop(struct rs_lane *lane);
+/* An item has failed, with the record of the task for rc. 0, or rc if that ends the map. */
+int rs_map_failed(struct rs_map *m, size_t item, int rc);
+void rs_map_succeeded(struct rs_map *m, size_t item, int rc);
+
+#endif
