@@ -77,7 +77,7 @@ RESHA_API RESHA_MUST int resha_workers_map(resha_workers *w, resha_fn *fn, void 
 typedef struct resha_bytes {
         const void *data; /* borrowed */
         size_t size;
-        void *ret_data; /* written on success: the caller's, who gives it to resha_free(); NULL if ret_size is 0 */
+        void *ret_data; /* of an item that succeeded: the caller's, who gives it to resha_free(); else NULL */
         size_t ret_size;
         uint64_t _reserved[2];
 } resha_bytes;

@@ -69,6 +69,7 @@ static int stand_in_line(struct rs_loop *l, struct taker *t)
         l->jobs++;
         int rc = (int)rs_wait(l, &t->wait);
         l->jobs--;
+        rs_inbox_unref(t->inbox);
         return rc;
 }
 
@@ -78,7 +79,6 @@ int rs_seat_take(struct rs_loop *l, resha_workers *w, struct rs_seat **ret_seat)
                 .wait = { .cancel = taker_cancel, .what = "worker process", .object = w },
                 .post = { .fn = taker_told, .lost = taker_lost, .quiet = true },
                 .w = w,
-                .inbox = l->inbox,
         };
         int rc = 0;
 
@@ -90,6 +90,7 @@ int rs_seat_take(struct rs_loop *l, resha_workers *w, struct rs_seat **ret_seat)
                 t.seat = RS_CONTAINER(n, struct rs_seat, node);
         } else {
                 t.in_line = true;
+                t.inbox = rs_inbox_ref(l->inbox); /* a run that is given up leaves it in line */
                 rs_list_push(&w->line, &t.wait.node);
         }
         rs_unlock(&w->lock);

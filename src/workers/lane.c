@@ -210,12 +210,15 @@ int rs_lane_overrun(struct rs_lane *lane)
 
 void rs_lane_drop(struct rs_lane *lane)
 {
+        struct rs_desk *d = lane->seat->desk;
+
         for (unsigned i = lane->count; i-- > 0;) /* from the end: what it is about to begin comes last */
                 if (!lane->settled[i])
-                        (void)rs_cell_move(&lane->seat->desk->cells[i], RS_CELL_WAITING, RS_CELL_TAKEN);
+                        (void)rs_cell_move(&d->cells[i], RS_CELL_WAITING, RS_CELL_TAKEN);
         for (unsigned i = 0; i < lane->count; i++)
-                if (!lane->settled[i])
-                        (void)kill_cell(lane, i);
+                if (!lane->settled[i] && !kill_cell(lane, i) && rs_cell_state(&d->cells[i]) == RS_CELL_DONE &&
+                    d->cells[i].result >= 0)
+                        (void)done(lane, i); /* what is done stays done */
         lane->count = lane->open = 0;
 }
 

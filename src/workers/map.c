@@ -150,7 +150,7 @@ static int run_inline(struct rs_map *m, size_t item, char *copy)
         b.size = of->size;
         if (!m->bytes && m->size)
                 memcpy(copy, data, m->size);
-        int rc = call_inline(m, copy, &b);
+        int rc = b.size <= m->w->largest ? call_inline(m, copy, &b) : -EMSGSIZE;
         if (b.size > m->w->largest || (rc >= 0 && b.ret_size > m->w->largest))
                 rc = resha_fail_at(-EMSGSIZE, NULL, "more than %zu bytes (largest in the options)", m->w->largest);
         if (rc < 0) {
@@ -202,6 +202,11 @@ static void prepare(const struct rs_map *m)
 {
         const resha_gather_opts *o = m->opts;
 
+        for (size_t i = 0; i < m->n && m->bytes; i++) {
+                resha_bytes *b = (resha_bytes *)(void *)(m->items + i * m->size);
+                b->ret_data = NULL;
+                b->ret_size = 0;
+        }
         for (size_t i = 0; i < m->n && (o->ret_status || o->ret_errors); i++) {
                 if (o->ret_status)
                         o->ret_status[i] = -ECANCELED;

@@ -512,3 +512,40 @@ TEST(no_descriptor_of_the_program_is_there)
         with_workers(&(resha_workers_opts){ .processes = 2 }, no_descriptors);
         close(fd);
 }
+
+/* ---- several loops, and the end ---- */
+
+TEST(several_loops_map_over_the_same_workers)
+{
+        resha_workers *w RESHA_CLEANUP(resha_workers_stopp) = NULL;
+
+        ASSERT_OK(resha_workers_start(&(resha_workers_opts){ .processes = 2 }, &w));
+        resha_workers *all[3] = { w, w, w };
+        ASSERT_OK(resha_run_loops(map_some, all, 3, sizeof all[0], NULL));
+}
+
+static int stop_them(void *w)
+{
+        resha_workers_stop(w);
+        return 0;
+}
+
+static int map_until_stopped(void *w)
+{
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
+        resha_spawn(&g, map_loops, w);
+        ASSERT_OK(resha_sleep(RESHA_MS(30)));
+        ASSERT_OK(resha_pool_run(NULL, stop_them, w, NULL));
+        ASSERT_EQ(resha_group_end(&g, 0), -EBADF);
+        return 0;
+}
+
+TEST(maps_of_workers_that_are_stopped_fail)
+{
+        resha_workers *w;
+
+        ASSERT_OK(resha_workers_start(&(resha_workers_opts){ .processes = 2 }, &w));
+        RUN(map_until_stopped, w);
+}
