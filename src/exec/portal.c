@@ -532,7 +532,9 @@ void resha_portal_cancel_at(resha_portal_handle *h, const char *site)
         if (!p || of_parent(p))
                 return;
         rs_lock(&p->lock);
-        if (c->state == WAITING) {
+        if (__atomic_load_n(&c->portal, __ATOMIC_RELAXED) != p) {
+                /* it has ended meanwhile, and the handle is that of a call through another portal, of another lock */
+        } else if (c->state == WAITING) {
                 rs_list_remove(&p->waiting, &c->node);
                 end_with_text(p, c, -ECANCELED, site, "cancelled by another thread, before it had started");
                 notify(p);
