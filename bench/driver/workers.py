@@ -28,7 +28,8 @@ def run(bench):
     for name, key, label in (("workers", "wall_ns", "chunks of 1"), ("workers-best", "best_ns", "its best chunks")):
         theirs = [r[key] / 1000 for r in results["peer"]]
         result = {"unit": "us", "rounds": len(us), "ours": pairs.summary(us),
-                  "peer": {"name": f"ProcessPoolExecutor, {label}", **pairs.summary(theirs)}, **pairs.paired(us, theirs)}
+                  "peer": {"name": f"ProcessPoolExecutor, {label}", **pairs.summary(theirs)},
+                  **pairs.paired(us, theirs)}
         if name == "workers-best":
             result["best_chunks"] = [r["best_chunk"] for r in results["peer"]]
         bench.report(name, result, result["ratio"])
