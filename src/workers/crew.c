@@ -224,7 +224,7 @@ static resha_workers *workers_new(const resha_workers_opts *o, const char *name)
         w->memory = o->memory;
         w->largest = o->largest ? o->largest : LARGEST_DEFAULT;
         w->area = ((w->largest > AREA_LEAST ? w->largest : AREA_LEAST) + 4095) & ~(size_t)4095;
-        w->desk_size = (size_t)(rs_desk_items(NULL) - (char *)NULL) + 2 * w->area;
+        w->desk_size = RS_DESK_HEAD + 2 * w->area;
         w->time = o->time.ns == INT64_MAX ? 0 : o->time.ns;
         w->init = o->init;
         w->arg = o->arg;

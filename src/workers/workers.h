@@ -92,10 +92,12 @@ struct resha_workers {
         struct rs_seat seats[];
 };
 
-/* The areas of a desk. */
+/* The areas of a desk, behind its cells. */
+#define RS_DESK_HEAD ((sizeof(struct rs_desk) + 4095) & ~(size_t)4095)
+
 static inline char *rs_desk_items(struct rs_desk *d)
 {
-        return (char *)d + ((sizeof *d + 4095) & ~(size_t)4095);
+        return (char *)d + RS_DESK_HEAD;
 }
 
 static inline char *rs_desk_results(const resha_workers *w, struct rs_desk *d)
