@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Everything at once: loops on several threads, whose tasks have jobs done by threads, cancel each other and end at
- * random moments, while other threads post, call through portals and cancel. In the end each job and each call has
- * ended exactly once, each post that was taken has run, and no thread, descriptor, process or memory is left.
+/* Everything at once: loops on several threads, whose tasks have jobs done by threads and by processes that crash,
+ * cancel each other and end at random moments, while other threads post, call through portals and cancel. In the end
+ * each job, call and item has ended exactly once, each post that was taken has run, and no thread, descriptor, process
+ * or memory is left.
  *
- *     RESHA_STRESS=200 build/tests/real/real-stress     so many rounds [6]
+ *     RESHA_STRESS=200 build/tests/real/real-stress     so many rounds [12]
  *     RESHA_STRESS_SEED=7                               the luck of the first; the next ones follow [1]
  *
  * Nothing is expected to take a certain time, and what a round does is bounded, so it ends on any machine. A failure
@@ -114,6 +115,7 @@ static const struct stress_op ops[] = {
         { "yield", yields, 2 },
         { "job", stress_job, 10 },
         { "own pool", stress_own_pool, 1 },
+        { "map over processes", stress_workers_map, 1 },
 };
 enum { OPS = sizeof ops / sizeof ops[0] };
 
@@ -222,8 +224,24 @@ static void *run_loop(void *arg)
         return NULL;
 }
 
+/* Whichever ends first with a failure has cancelled the others. */
+static void run_together(struct stress_round *r)
+{
+        bool interrupted;
+        resha_run_opts o = {
+                .backend = test_backend(), .report = no_reports, .threads = 3, .ret_interrupted = &interrupted
+        };
+
+        int rc = resha_run_loops(loop_main, r->loops, r->count, sizeof r->loops[0], &o);
+        check_result(r, rc, interrupted);
+}
+
 static void run_loops(struct stress_round *r)
 {
+        if (r->together) {
+                run_together(r);
+                return;
+        }
         for (unsigned i = 1; i < r->count; i++)
                 ASSERT_EQ(pthread_create(&r->loops[i].thread, NULL, run_loop, &r->loops[i]), 0);
         run_loop(&r->loops[0]);
@@ -258,6 +276,7 @@ static void begin_round(struct stress_round *r, unsigned seed)
         struct luck luck = luck_of(seed, 0);
 
         *r = (struct stress_round){ .seed = seed, .count = 1 + seed % STRESS_LOOPS, .end = roll(&luck, STRESS_ENDS) };
+        r->together = roll(&luck, 2);
         for (unsigned i = 0; i < r->count; i++) {
                 struct stress_loop *l = &r->loops[i];
                 l->round = r;
@@ -277,10 +296,12 @@ static void play_round(unsigned seed)
         snprintf(text, sizeof text, " (RESHA_STRESS=1 RESHA_STRESS_SEED=%u)", seed);
         test_context(text);
         begin_round(&round, seed);
+        stress_workers_begin(&round);
         stress_jobs_begin();
         stress_threads_begin(&round);
         run_loops(&round);
         stress_threads_join(&round);
+        stress_workers_end();
         for (unsigned i = 0; i < round.count; i++)
                 resha_portal_unref(round.loops[i].portal);
         plant_left_over();
@@ -299,11 +320,11 @@ static unsigned number(const char *variable, unsigned other)
 
 TEST(everything_at_once_ends_once_and_leaves_nothing)
 {
-        unsigned first = number("RESHA_STRESS_SEED", 1), rounds = number("RESHA_STRESS", 6);
+        unsigned first = number("RESHA_STRESS_SEED", 1), rounds = number("RESHA_STRESS", 12);
 
         for (unsigned i = 0; i < rounds; i++)
                 play_round(first + i);
-        if (rounds >= 6)
+        if (rounds >= 12)
                 ASSERT_EQ(atomic_load(&seen), (1U << SEEN_COUNT) - 1);
 }
 

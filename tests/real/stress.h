@@ -41,6 +41,7 @@ enum stress_plant {
         PLANT_POST_LOST,      /* a post is taken, and does not run */
         PLANT_CANCEL_LIES,    /* a job that was begun is said to have been taken out of the queue */
         PLANT_RESULT_SWAPPED, /* a job ends with the result of another */
+        PLANT_ITEM_LOST,      /* an item is not counted where it runs */
         PLANT_FD,             /* left open */
         PLANT_THREAD,         /* left running */
         PLANT_MEMORY,         /* left allocated */
@@ -67,6 +68,7 @@ struct stress_loop {
 struct stress_round {
         unsigned seed, count; /* of loops */
         enum stress_end end;
+        bool together; /* resha_run_loops(), instead of a run for each */
         struct stress_loop loops[STRESS_LOOPS];
         atomic_uint begun; /* loops */
         atomic_bool over;  /* the runs have ended */
@@ -83,6 +85,10 @@ enum stress_seen {
         SEEN_CALL_RAN,
         SEEN_CALL_CANCELLED,
         SEEN_CALL_REFUSED,
+        SEEN_ITEM_RAN,
+        SEEN_ITEM_DIED,
+        SEEN_ITEM_CANCELLED,
+        SEEN_SHOT,
         SEEN_COUNT,
 };
 void stress_saw(enum stress_seen what);
@@ -103,6 +109,12 @@ int stress_job(struct stress_loop *l, struct luck *luck);      /* on the default
 int stress_own_pool(struct stress_loop *l, struct luck *luck); /* on one that is freed meanwhile */
 void stress_jobs_begin(void);
 void stress_jobs_check(void); /* and frees the books */
+
+/* ---- stress_workers.c: processes ---- */
+
+int stress_workers_map(struct stress_loop *l, struct luck *luck);
+void stress_workers_begin(const struct stress_round *r); /* while there is one thread */
+void stress_workers_end(void);
 
 /* ---- stress_threads.c: the program's own threads ---- */
 
