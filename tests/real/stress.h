@@ -89,6 +89,7 @@ enum stress_seen {
         SEEN_ITEM_DIED,
         SEEN_ITEM_CANCELLED,
         SEEN_SHOT,
+        SEEN_MISSED, /* may never be */
         SEEN_COUNT,
 };
 void stress_saw(enum stress_seen what);

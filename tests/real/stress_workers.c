@@ -153,10 +153,13 @@ static int map(void *arg)
 /* One of them, whatever it does just now, if it is still there: workers are in groups of their own. */
 static void shoot(struct luck *luck)
 {
-        int pid = atomic_load(&books->pids[roll(luck, PIDS)]);
+        int pid = 0;
+
+        for (unsigned i = roll(luck, PIDS), tries = 0; tries < PIDS && pid == 0; tries++)
+                pid = atomic_load(&books->pids[(i + tries) % PIDS]);
 
         if (atomic_load(&shots) && pid > 0 && getpgid(pid) == pid && getpgrp() != pid)
-                stress_saw(kill(pid, SIGKILL) == 0 ? SEEN_SHOT : SEEN_ITEM_RAN);
+                stress_saw(kill(pid, SIGKILL) == 0 ? SEEN_SHOT : SEEN_MISSED);
 }
 
 int stress_workers_map(struct stress_loop *l, struct luck *luck)
