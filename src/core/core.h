@@ -341,8 +341,7 @@ void rs_wake(struct rs_wait *w, intptr_t result);
  * not run the loop of that task. Nothing that tasks share has a lock: it is not whole any more. */
 void rs_wake_check(const struct rs_list *line);
 
-/* A task begins, and ends, to wait for tasks that can be named: around its wait, or while it waits for something else
- * and then for them. */
+/* A task begins, and ends, to wait for tasks that can be named: around its wait, or also around one before it. */
 static inline void rs_whom_set(struct rs_loop *l, struct rs_task *t, const struct rs_whom *whom)
 {
         t->whom = whom;
@@ -411,7 +410,7 @@ void rs_records_unshield(struct rs_loop *l, struct rs_task *t, struct rs_scope *
 void rs_report(struct rs_loop *l, enum resha_report_kind kind, int code, const struct rs_task *t, const char *format,
                ...) RESHA_PRINTF(5, 6);
 
-/* Task-locals. hold: one holder more, of NULL too. job: whether a thread job runs on this thread, and what it sees. */
+/* Task-locals. hold: NULL too. drop: l NULL, of a loop that has ended. job: what a thread job sees, if one begins. */
 struct rs_local *rs_local_hold(struct rs_local *v);
 void rs_local_drop(struct rs_loop *l, struct rs_local *v);
 void rs_local_job(bool begins, const struct rs_local *values);
@@ -550,6 +549,7 @@ static inline resha_call rs_batch_call(const struct rs_batch *b, size_t index)
         return b->calls ? b->calls[index] : (resha_call){ b->fn, b->items + index * b->size, b->name };
 }
 int rs_spawn_item(struct rs_group *g, const struct rs_batch *b, size_t index); /* waits for a place, spawns, numbers */
+void rs_gather_not_started(const resha_gather_opts *o, size_t from, size_t n); /* what those items say */
 bool rs_reserved_zero(const uint64_t words[4]);
 /* Whether what surrounds the task's own scopes is cancelled. */
 static inline bool rs_task_base_cancelled(const struct rs_task *t)

@@ -28,7 +28,7 @@ static void gather_child_done(struct rs_group *g, struct rs_task *t, int rc, con
 }
 
 /* What items say that were never started. */
-static void gather_not_started(const resha_gather_opts *o, size_t from, size_t n)
+void rs_gather_not_started(const resha_gather_opts *o, size_t from, size_t n)
 {
         for (size_t i = from; i < n; i++) {
                 if (o->ret_status)
@@ -79,7 +79,7 @@ static int gather_run(const struct rs_batch *b, const resha_gather_opts *opts)
                 for (; i < b->n && rc == 0; i += rc == 0)
                         rc = rs_spawn_item(g, b, i);
         }
-        gather_not_started(o, i, b->n);
+        rs_gather_not_started(o, i, b->n);
         if (g->scope.task)
                 rc = rs_group_close(l, g, rc);
         gather.failed += b->n - i;

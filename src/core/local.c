@@ -59,7 +59,8 @@ void rs_local_drop(struct rs_loop *l, struct rs_local *v)
                 struct rs_local *next = v->next;
 
                 resha_free(v);
-                l->locals--;
+                if (l)
+                        l->locals--;
                 v = next;
         }
 }

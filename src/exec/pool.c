@@ -1,33 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools of threads for calls that block or compute.
+/* Pools of threads: places, and the ends of pools.
  *
- * A job lies on the stack of its task from the call to the return: in line, in the crew's queue, on a thread, or on
- * its way back in the loop's inbox. Nothing is allocated for it. It needs a place first: there are as many as threads
- * and entries of the queue; who finds none stands in line, and a place that is given back goes to the first in it.
+ * Whatever is to run on a thread needs a place first: there are as many as threads and entries of the queue; who finds
+ * none stands in line, and a place that is given back goes to the first in it.
  *
  *     task: [line ->] crew's queue          thread: fn -> inbox          loop: wakes the task, gives the place on
  *
- * A job goes from the line to the queue when it gets its place, not when its task next runs: others might run before,
- * find a place and overtake it.
+ * It goes from the line to the queue when it gets its place, not when its task next runs: others might run before, find
+ * a place and overtake it. What it is: a job (pool_job.c), or one that works through the items of a map (pool_map.c).
  *
- * Cancelled in line or in the queue, the job never runs. Once it runs, arg belongs to the thread until it has come
- * back, so the task goes on waiting, and the job's result is the result.
+ * In the simulated world there are no threads: the places are the threads.
  *
- * In the simulated world there are no threads: the places are the threads, a job starts after a delay of the world's
- * luck and runs on its task's stack, where it must not suspend.
- *
- * A pool that is left over at the end of the run is ended then. A run that is given up after its grace leaves the
- * pools of its stuck jobs behind, on purpose: their threads still use them. */
+ * A pool that is left over at the end of the run is ended then. That waits for abandoned jobs as long as the grace;
+ * what still runs goes on by itself: the last thread frees the pool, and each job is freed where its post ends. A run
+ * that is given up after its grace leaves the pools of its stuck jobs behind, on purpose: their threads still use
+ * them. */
+
+#include "exec/pool.h"
 
 #include <string.h>
 
 #include <resha/alloc.h>
-#include <resha/pool.h>
 
-#include "core/core.h"
-#include "os/delay.h"
-#include "sys/sys.h"
-#include "sys/workers.h"
+#include "sys/nudge.h"
 
 enum {
         THREADS_MAX = 256,
@@ -35,175 +30,162 @@ enum {
         NAME_MAX_BYTES = 15,
 };
 
-struct resha_pool {
-        struct rs_workers crew;
-        struct rs_loop *loop;
-        struct rs_inbox *inbox; /* outlives the loop if a job does */
-        struct rs_cleanup cleanup;
-        struct rs_list line; /* of rs_wait.node: tasks without a place */
-        size_t places, taken;
-        struct rs_wait *closer; /* waits until no place is taken */
-        bool closing;
-};
-
-struct job {
-        struct rs_work work;
-        struct rs_post post;
-        struct rs_wait wait;
-        resha_pool *pool;
-        const struct rs_local *locals; /* of the task */
-        resha_fn *fn;
-        void *arg;
-        void (*interrupt)(void *arg);
-        struct rs_records records; /* of resha_fail() on the thread */
-        int result;
-        bool in_line;
-        bool refused; /* there is no thread for it */
-};
-
 /* ---- places ---- */
 
-/* For a job that has its place. False: there is no thread and none can be started. */
-static bool hand_over(resha_pool *p, struct job *j)
+static void turn_away(struct rs_placed *p, int code)
 {
-        if (p->loop->simulated)
-                rs_wake(&j->wait, 0);
-        else
-                j->refused = rs_workers_add(&p->crew, &j->work) < 0;
-        return !j->refused;
+        p->in_line = false;
+        p->out(p, code);
 }
 
-static void give_place(resha_pool *p)
+/* It has its place. False: there is no thread and none can be started. */
+static bool hand_over(struct rs_placed *p)
 {
-        for (struct rs_node *n; (n = rs_list_pop(&p->line));) {
-                struct job *j = RS_CONTAINER(n, struct job, wait.node);
-                j->in_line = false;
-                if (hand_over(p, j))
-                        return;
-                rs_wake(&j->wait, -EAGAIN);
-        }
-        if (--p->taken == 0 && p->closer) {
+        if (!p->pool->loop->simulated)
+                return rs_workers_add(&p->pool->crew, &p->work) == 0;
+        p->out(p, 0);
+        return true;
+}
+
+/* Who waits to free the pool goes on once only abandoned jobs are left, or none. */
+void rs_pool_closer(resha_pool *p)
+{
+        if (p->closer && p->taken == (p->tasks_only ? p->abandoned_jobs : 0)) {
                 struct rs_wait *w = p->closer;
                 p->closer = NULL;
                 rs_wake(w, 0);
         }
 }
 
-/* True: the job stands in line. Otherwise it has a place. */
-static bool stand_in_line(resha_pool *p, struct job *j)
+void rs_pool_give_place(resha_pool *p)
 {
-        j->in_line = p->taken >= p->places || !rs_list_empty(&p->line);
-        if (j->in_line)
-                rs_list_push(&p->line, &j->wait.node);
+        for (struct rs_node *n; (n = rs_list_pop(&p->line));) {
+                struct rs_placed *next = RS_CONTAINER(n, struct rs_placed, line);
+                next->in_line = false;
+                if (hand_over(next))
+                        return;
+                turn_away(next, -EAGAIN);
+        }
+        p->taken--;
+        rs_pool_closer(p);
+}
+
+/* True: it stands in line. Otherwise it has a place. */
+bool rs_pool_stand(struct rs_placed *p)
+{
+        resha_pool *pool = p->pool;
+
+        p->in_line = pool->taken >= pool->places || !rs_list_empty(&pool->line);
+        if (p->in_line)
+                rs_list_push(&pool->line, &p->line);
         else
-                p->taken++;
-        return j->in_line;
+                pool->taken++;
+        return p->in_line;
 }
 
-static void job_cancel(struct rs_wait *w)
+int rs_pool_place(struct rs_placed *p)
 {
-        struct job *j = RS_CONTAINER(w, struct job, wait);
-        resha_pool *p = j->pool;
+        if (rs_pool_stand(p))
+                return 1;
+        if (hand_over(p))
+                return 0;
+        rs_pool_give_place(p->pool);
+        return -EAGAIN;
+}
 
-        if (j->in_line) {
-                rs_list_remove(&p->line, &w->node);
-                rs_wake(w, -ECANCELED);
-        } else if (rs_workers_remove(&p->crew, &j->work)) {
-                give_place(p);
-                rs_wake(w, -ECANCELED);
-        } else if (j->interrupt) {
-                j->interrupt(j->arg);
+bool rs_pool_recall(struct rs_placed *p)
+{
+        if (p->in_line) {
+                rs_list_remove(&p->pool->line, &p->line);
+                p->in_line = false;
+                return true;
         }
-}
-
-/* ---- jobs on threads ---- */
-
-static void job_run(struct rs_work *work)
-{
-        struct job *j = RS_CONTAINER(work, struct job, work);
-        struct rs_inbox *inbox = j->pool->inbox;
-        unsigned forks = rs_forks;
-
-        rs_thread_records_set(&j->records);
-        rs_local_job(true, j->locals);
-        j->result = j->fn(j->arg);
-        if (rs_forks != forks)
-                rs_task_abort(j->wait.task, "a forked child returns from a thread job into its parent's pool: end it "
-                                            "with _exit() or exec()");
-        rs_local_job(false, NULL);
-        rs_thread_records_set(NULL);
-        rs_inbox_post(inbox, &j->post); /* from here on j may be gone */
-}
-
-static void job_back(struct rs_post *post)
-{
-        struct job *j = RS_CONTAINER(post, struct job, post);
-
-        give_place(j->pool);
-        rs_wake(&j->wait, j->result);
-}
-
-static int run_on_thread(struct rs_loop *l, resha_pool *p, struct job *j)
-{
-        if (!stand_in_line(p, j) && !hand_over(p, j))
-                give_place(p);
-        int rc = -EAGAIN;
-        if (!j->refused) {
-                l->jobs++;
-                rc = (int)rs_wait(l, &j->wait);
-                l->jobs--;
-        }
-        if (j->refused)
-                return resha_fail_at(rc, NULL, "no thread can be started for pool \"%s\"", p->crew.name);
-        const resha_error *e = rc < 0 ? rs_records_find(&j->records, rc) : NULL;
-        if (e)
-                rs_error_give(l, e);
-        rs_records_free(l, &j->records);
-        return rc;
-}
-
-/* ---- jobs of the simulated world ---- */
-
-static int call(const struct job *j)
-{
-        RESHA_SCOPE(s);
-
-        resha_nosuspend_begin(&s, "thread job");
-        rs_local_job(true, j->locals);
-        int rc = j->fn(j->arg);
-        rs_local_job(false, NULL);
-        return resha_scope_end(&s, rc);
-}
-
-static int run_inline(struct rs_loop *l, resha_pool *p, struct job *j)
-{
-        int rc = stand_in_line(p, j) ? (int)rs_wait(l, &j->wait) : 0;
-
-        if (rc < 0)
-                return rc;
-        rc = rs_delay(l, j->wait.what);
-        if (rc == 0)
-                rc = call(j);
-        give_place(p);
-        return rc;
+        bool queued = rs_workers_remove(&p->pool->crew, &p->work);
+        if (queued)
+                rs_pool_give_place(p->pool);
+        return queued;
 }
 
 /* ---- pools ---- */
 
-/* No job is left: the threads have at most to see that. */
-static void pool_end(resha_pool *p)
+static void pool_free(resha_pool *p)
 {
-        rs_workers_rest(&p->crew, true);
         rs_inbox_unref(p->inbox);
-        if (p->loop->exec == p)
-                p->loop->exec = NULL;
+        if (p->nudges)
+                rs_nudge_unuse();
         resha_free(p);
+}
+
+/* The last thread of one that was left to its abandoned jobs. */
+static void crew_ended(struct rs_workers *crew)
+{
+        pool_free(RS_CONTAINER(crew, resha_pool, crew));
+}
+
+struct patience {
+        struct rs_wait wait;
+        struct rs_timer timer;
+        resha_pool *pool;
+};
+
+static void patience_over(struct rs_timer *timer)
+{
+        struct patience *w = RS_CONTAINER(timer, struct patience, timer);
+
+        w->pool->closer = NULL;
+        rs_wake(&w->wait, -ETIME);
+}
+
+/* For the jobs of tasks as long as they take, for abandoned ones as long as the grace. */
+static void wait_for_jobs(struct rs_loop *l, resha_pool *p, bool tasks_only)
+{
+        struct patience w = { .wait = { .what = "jobs of a pool", .object = p },
+                              .timer = { .fire = patience_over },
+                              .pool = p };
+
+        p->tasks_only = tasks_only;
+        if (p->taken == (tasks_only ? p->abandoned_jobs : 0))
+                return;
+        p->closer = &w.wait;
+        if (!tasks_only && l->opts.grace.ns != INT64_MAX)
+                rs_timer_set(l, &w.timer, rs_time_add(rs_now(l), l->opts.grace.ns));
+        rs_wait(l, &w.wait);
+        rs_timer_clear(l, &w.timer);
+}
+
+/* Nobody waits for them any more. */
+static void leave_abandoned(struct rs_loop *l, resha_pool *p)
+{
+        rs_report(l, RESHA_REPORT_STUCK, 0, NULL, "%zu abandoned %s of pool \"%s\" still %s: left to their threads",
+                  p->abandoned_jobs, p->abandoned_jobs == 1 ? "job" : "jobs", p->crew.name,
+                  p->abandoned_jobs == 1 ? "runs" : "run");
+        rs_jobs_leave(p);
+        if (!rs_workers_abandon(&p->crew, crew_ended))
+                pool_free(p);
+}
+
+/* No job is left, or abandoned ones only. */
+static void pool_end(struct rs_loop *l, resha_pool *p)
+{
+        if (l->exec == p)
+                l->exec = NULL;
+        if (p->taken)
+                wait_for_jobs(l, p, false);
+        if (p->taken) {
+                leave_abandoned(l, p);
+        } else {
+                rs_workers_rest(&p->crew, true); /* the threads have at most to see that */
+                pool_free(p);
+        }
 }
 
 /* At the end of the run every task has ended, and with them their jobs. */
 static void pool_cleanup(struct rs_cleanup *c)
 {
-        pool_end(RS_CONTAINER(c, struct resha_pool, cleanup));
+        resha_pool *p = RS_CONTAINER(c, struct resha_pool, cleanup);
+
+        p->closing = true;
+        pool_end(p->loop, p);
 }
 
 int resha_pool_new(const resha_pool_opts *opts, resha_pool **ret_pool)
@@ -246,14 +228,11 @@ void resha_pool_free(resha_pool *p)
                 return; /* cannot wait here: the end of the run ends it */
         p->closing = true;
         for (struct rs_node *n; (n = rs_list_pop(&p->line));)
-                rs_wake(RS_CONTAINER(n, struct rs_wait, node), -EBADF);
-        if (p->taken) {
-                struct rs_wait w = { .what = "jobs of a pool", .object = p };
-                p->closer = &w;
-                rs_wait(l, &w);
-        }
+                turn_away(RS_CONTAINER(n, struct rs_placed, line), -EBADF);
+        if (p->taken)
+                wait_for_jobs(l, p, true);
         rs_cleanup_remove(p->loop, &p->cleanup);
-        pool_end(p);
+        pool_end(p->loop, p);
 }
 
 void resha_pool_freep(resha_pool **p)
@@ -277,32 +256,34 @@ static int default_pool(struct rs_loop *l, resha_pool **ret_pool)
         return rc;
 }
 
-int resha_pool_run(resha_pool *p, resha_fn *fn, void *arg, const resha_job_opts *opts)
+int rs_pool_enter(resha_pool *p, struct rs_loop **ret_loop, resha_pool **ret_pool)
 {
-        struct rs_loop *l;
-        int rc = rs_enter(&l);
+        int rc = rs_enter(ret_loop);
 
+        if (rc == 0 && !p)
+                rc = default_pool(*ret_loop, &p);
         if (rc < 0)
                 return rc;
-        if (opts && !rs_reserved_zero(opts->_reserved))
-                return resha_fail_at(-EINVAL, NULL, "a reserved word of job options is not zero");
-        if (!p)
-                rc = default_pool(l, &p);
-        if (rc < 0)
-                return rc;
-        if (p->loop != l)
+        if (p->loop != *ret_loop)
                 return resha_fail_at(-EPERM, NULL, "the pool belongs to another loop");
         if (p->closing)
                 return resha_fail_at(-EBADF, NULL, "the pool is being freed");
-        struct job j = {
-                .work = { .run = job_run },
-                .post = { .fn = job_back },
-                .wait = { .cancel = job_cancel, .what = "thread job", .object = p },
-                .pool = p,
-                .locals = l->current->locals,
-                .fn = fn,
-                .arg = arg,
-                .interrupt = opts ? opts->interrupt : NULL,
-        };
-        return l->simulated ? run_inline(l, p, &j) : run_on_thread(l, p, &j);
+        *ret_pool = p;
+        return 0;
+}
+
+int rs_pool_no_thread(int rc)
+{
+        return resha_fail_at(rc, NULL,
+                             rc == -EBADF ? "the pool is being freed" : "no thread can be started for the pool");
+}
+
+int rs_pool_nudges(resha_pool *p)
+{
+        int rc = p->nudges || p->loop->simulated ? 0 : rs_nudge_use();
+
+        if (rc < 0)
+                return resha_fail_at(rc, NULL, "no real-time signal is free for the jobs of pool \"%s\"", p->crew.name);
+        p->nudges |= !p->loop->simulated;
+        return 0;
 }

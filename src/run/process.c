@@ -9,6 +9,7 @@
 #include "net/resolve.h"
 #include "os/overflow.h"
 #include "os/signals.h"
+#include "sys/nudge.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 
@@ -30,6 +31,7 @@ static void forked(void)
         sigpipe.runs = 0;
         rs_thread_forked();
         rs_signals_forked();
+        rs_nudge_forked();
         rs_overflow_forked();
         rs_resolve_forked();
         rs_loop_forked();

@@ -164,6 +164,27 @@ int rs_sys_signal_catch(int sig, void (*handler)(int), struct sigaction *old)
         return (int)CALL(RS_SYS_SIGACTION, sigaction(sig, &ours, old));
 }
 
+int rs_sys_signal_interrupt(int sig, void (*handler)(int))
+{
+        struct sigaction ours = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
+
+        sigemptyset(&ours.sa_mask);
+        return (int)CALL(RS_SYS_SIGACTION, sigaction(sig, &ours, NULL));
+}
+
+void rs_sys_signal_discard(int sig)
+{
+        static const struct timespec now;
+        sigset_t set;
+        int saved = errno;
+
+        sigemptyset(&set);
+        sigaddset(&set, sig);
+        while (sigtimedwait(&set, NULL, &now) == sig)
+                ;
+        errno = saved;
+}
+
 int rs_sys_signal_catch_fault(int sig, void (*handler)(int, siginfo_t *, void *), struct sigaction *old)
 {
         struct sigaction ours = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK };

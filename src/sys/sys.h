@@ -195,6 +195,9 @@ bool rs_sys_signal_block(int sig, bool block);
 size_t rs_sys_signal_stack_size(void);
 int rs_sys_signal_stack(void *base, size_t size, stack_t *old);
 void rs_sys_signal_stack_put(const stack_t *old);
+/* A handler that ends system calls: without SA_RESTART. */
+int rs_sys_signal_interrupt(int sig, void (*handler)(int));
+void rs_sys_signal_discard(int sig); /* those that are pending and blocked on the running thread */
 void rs_sys_signal_put(int sig, const struct sigaction *old);
 void rs_sys_signal_default(int sig); /* async-signal-safe */
 void rs_sys_raise(int sig);          /* async-signal-safe */

@@ -152,6 +152,11 @@ void rs_thread_forked(void)
                 pthread_sigmask(SIG_SETMASK, &outside.mask, NULL);
 }
 
+void rs_thread_signal(struct rs_thread t, int sig)
+{
+        (void)pthread_kill(t.id, sig); /* -EAGAIN: as many are queued already as may be */
+}
+
 int rs_thread_at_fork(void (*child)(void))
 {
         return -pthread_atfork(NULL, NULL, child);

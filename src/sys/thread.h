@@ -52,7 +52,8 @@ bool rs_gate_wait(struct rs_gate *g, int64_t deadline);
 int rs_thread_start(struct rs_thread *ret_thread, const char *name, void *(*fn)(void *arg), void *arg);
 void rs_thread_join(struct rs_thread t);
 struct rs_thread rs_thread_self(void);
-void rs_thread_detach_self(void); /* nobody will join it */
+void rs_thread_signal(struct rs_thread t, int sig); /* it lives */
+void rs_thread_detach_self(void);                   /* nobody will join it */
 
 /* child() runs in each child process that is forked from now on, on its only thread. 0, -ENOMEM. */
 int rs_thread_at_fork(void (*child)(void));

@@ -17,6 +17,12 @@
 
 static void *worker(void *arg);
 
+/* With the lock; rs_workers_queued() looks without. */
+static void queued_add(struct rs_workers *c, int n)
+{
+        __atomic_store_n(&c->queued, c->queued + (size_t)n, __ATOMIC_RELAXED);
+}
+
 /* Calls a thread, if one is needed and none is on its way. With the lock: a new thread begins by taking it.
  * *ret_signal: to be signalled once the lock is given up. */
 static int call(struct rs_workers *c, bool *ret_signal)
@@ -58,7 +64,7 @@ static struct rs_work *take(struct rs_workers *c)
         struct rs_work *w = RS_CONTAINER(rs_list_pop(&c->queue), struct rs_work, node);
 
         w->queued = false;
-        c->queued--;
+        queued_add(c, -1);
         return w;
 }
 
@@ -74,10 +80,13 @@ static void leave(struct rs_workers *c)
                 c->has_left = true;
         }
         c->threads--;
+        void (*ended)(struct rs_workers *) = c->unattended && c->threads == 0 ? c->ended : NULL;
         rs_cond_broadcast(&c->gone);
         rs_unlock(&c->lock);
         if (join)
                 rs_thread_join(before);
+        if (ended)
+                ended(c);
 }
 
 static void *worker(void *arg)
@@ -106,7 +115,7 @@ static void unqueue(struct rs_workers *c, struct rs_work *w)
 {
         rs_list_remove(&c->queue, &w->node);
         w->queued = false;
-        c->queued--;
+        queued_add(c, -1);
 }
 
 int rs_workers_add(struct rs_workers *c, struct rs_work *w)
@@ -117,7 +126,7 @@ int rs_workers_add(struct rs_workers *c, struct rs_work *w)
         c->leave = c->unattended = false;
         rs_list_push(&c->queue, &w->node);
         w->queued = true;
-        c->queued++;
+        queued_add(c, 1);
         int rc = call(c, &signal);
         if (rc < 0 && c->threads == 0)
                 unqueue(c, w);
@@ -139,7 +148,7 @@ int rs_workers_add_all(struct rs_workers *c, struct rs_list *works)
         while ((n = rs_list_pop(works))) {
                 RS_CONTAINER(n, struct rs_work, node)->queued = true;
                 rs_list_push(&c->queue, n);
-                c->queued++;
+                queued_add(c, 1);
         }
         int rc = call(c, &signal);
         while (rc < 0 && c->threads == 0 && c->queued)
@@ -192,18 +201,52 @@ void rs_workers_allow(struct rs_workers *c, unsigned most)
                 rs_cond_signal(&c->come);
 }
 
-void rs_workers_rest(struct rs_workers *c, bool all)
+/* With the lock. Those that stay are left alone. */
+static void send_home(struct rs_workers *c, bool all)
 {
-        rs_lock(&c->lock);
         c->leave = true;
         rs_cond_broadcast(&c->come);
         while (c->leave && (all ? c->threads > 0 : c->idle > 0))
                 rs_cond_wait(&c->gone, &c->lock, INT64_MAX);
+}
+
+/* Gives up the lock. */
+static void join_left(struct rs_workers *c)
+{
         struct rs_thread last = c->left;
         bool join = c->has_left;
+
         c->has_left = false;
-        c->unattended = c->leave;
         rs_unlock(&c->lock);
         if (join)
                 rs_thread_join(last);
+}
+
+void rs_workers_rest(struct rs_workers *c, bool all)
+{
+        rs_lock(&c->lock);
+        send_home(c, all);
+        c->unattended = c->leave;
+        join_left(c);
+}
+
+/* Who went last before this is joined first: the thread that is left may end and free it all once it may. */
+bool rs_workers_abandon(struct rs_workers *c, void (*ended)(struct rs_workers *c))
+{
+        rs_lock(&c->lock);
+        send_home(c, false);
+        while (c->has_left) {
+                join_left(c);
+                rs_lock(&c->lock);
+        }
+        bool left = c->threads > 0;
+        c->unattended = true;
+        c->ended = ended;
+        rs_unlock(&c->lock);
+        return left;
+}
+
+bool rs_workers_queued(const struct rs_workers *c)
+{
+        return __atomic_load_n(&c->queued, __ATOMIC_RELAXED) > 0;
 }

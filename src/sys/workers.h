@@ -28,9 +28,10 @@ struct rs_workers {
         bool leave;       /* who is idle goes home */
         bool unattended;  /* and nobody joins it */
         bool has_left;
-        struct rs_cond come;   /* there is work, or no reason to stay */
-        struct rs_cond gone;   /* a thread has left */
-        struct rs_thread left; /* the last one that went, not joined yet */
+        struct rs_cond come;                 /* there is work, or no reason to stay */
+        struct rs_cond gone;                 /* a thread has left */
+        struct rs_thread left;               /* the last one that went, not joined yet */
+        void (*ended)(struct rs_workers *c); /* unattended: called by the last thread when it goes; NULL: none */
         char name[16];
 };
 
@@ -66,5 +67,12 @@ void rs_workers_allow(struct rs_workers *c, unsigned most);
  * that stay follow when their work is done, and nobody joins them. rs_workers_add() starts anew and ends the waiting
  * here. [not on a thread of the crew] */
 void rs_workers_rest(struct rs_workers *c, bool all);
+
+/* The same, not for all, and for good: nothing is added from now on by others than the works that still run. False: no
+ * thread is left. True: the last one that goes calls ended(c), which may free it. [not on a thread of the crew] */
+bool rs_workers_abandon(struct rs_workers *c, void (*ended)(struct rs_workers *c));
+
+/* Whether something is in the queue: a guess without the lock. [any thread] */
+bool rs_workers_queued(const struct rs_workers *c);
 
 #endif

@@ -143,3 +143,104 @@ TASK(semantics_238_pool_that_is_freed_refuses_calls)
         ASSERT_TRUE(refused(calls, -EBADF) > 0);
         return 0;
 }
+
+/* ---- maps ---- */
+
+struct item {
+        int number, fails;
+        bool ran;
+};
+
+static int work(void *arg)
+{
+        struct item *item = arg;
+
+        item->ran = true;
+        return item->fails ? resha_fail(item->fails, "item %d", item->number) : 0;
+}
+
+TASK(a_map_of_nothing_and_of_many)
+{
+        struct item items[50] = { 0 };
+        int status[50];
+        size_t failed = 1;
+
+        ASSERT_OK(resha_pool_map(NULL, work, NULL, 0, 0, &(resha_gather_opts){ .ret_failed = &failed }));
+        ASSERT_EQ(failed, 0);
+        ASSERT_OK(resha_pool_map(NULL, work, items, 50, sizeof items[0], &(resha_gather_opts){ .ret_status = status }));
+        for (int i = 0; i < 50; i++)
+                ASSERT_TRUE(items[i].ran && status[i] == 0);
+        ASSERT_EQ(resha_pool_map(NULL, work, items, 50, sizeof items[0], &(resha_gather_opts){ ._reserved = { 1 } }),
+                  -EINVAL);
+        return 0;
+}
+
+/* With one at a time, what comes after a failure has not started. */
+TASK(a_map_with_a_limit_of_one_starts_in_order_and_stops_at_a_failure)
+{
+        struct item items[10] = { [4] = { .number = 4, .fails = -EBADMSG } };
+        int status[10];
+        size_t failed;
+
+        ASSERT_EQ(resha_pool_map(NULL, work, items, 10, sizeof items[0],
+                                 &(resha_gather_opts){ .limit = 1, .ret_status = status, .ret_failed = &failed }),
+                  -EBADMSG);
+        ASSERT_STR(resha_error_of(-EBADMSG)->text, "item 4");
+        ASSERT_EQ(resha_error_of(-EBADMSG)->item, 5);
+        for (int i = 0; i < 10; i++) {
+                ASSERT_EQ(items[i].ran, i <= 4);
+                ASSERT_EQ(status[i], i < 4 ? 0 : i == 4 ? -EBADMSG : -ECANCELED);
+        }
+        ASSERT_EQ(failed, 6);
+        return 0;
+}
+
+static int map_cancelled(void *arg)
+{
+        return resha_pool_map(NULL, work, arg, 3, sizeof(struct item), NULL);
+}
+
+TASK(a_map_in_a_cancelled_scope_starts_nothing)
+{
+        struct item items[3] = { 0 };
+        RESHA_SCOPE(s);
+
+        resha_timeout_begin(&s, RESHA_FOREVER);
+        resha_scope_cancel(&s);
+        ASSERT_EQ(map_cancelled(items), -ECANCELED);
+        (void)!resha_scope_end(&s, 0);
+        ASSERT_FALSE(items[0].ran || items[1].ran || items[2].ran);
+        return 0;
+}
+
+/* ---- jobs that own their argument ---- */
+
+static int dropped;
+
+static void drop(void *arg)
+{
+        dropped += *(int *)arg;
+}
+
+static int take(void *arg)
+{
+        return *(int *)arg;
+}
+
+TASK(a_job_that_never_began_drops_its_argument)
+{
+        resha_job_opts opts = { .drop = drop };
+        int one = 1;
+        RESHA_SCOPE(s);
+
+        dropped = 0;
+        ASSERT_FALSE(resha_job_stopped());
+        ASSERT_EQ(resha_pool_run(NULL, take, &one, &opts), 1);
+        ASSERT_EQ(dropped, 0);
+        resha_timeout_begin(&s, RESHA_FOREVER);
+        resha_scope_cancel(&s);
+        ASSERT_EQ(resha_pool_run(NULL, take, &one, &opts), -ECANCELED);
+        (void)!resha_scope_end(&s, 0);
+        ASSERT_EQ(dropped, 1);
+        return 0;
+}
