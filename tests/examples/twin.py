@@ -59,11 +59,13 @@ def has(python, modules):
 def command(path, words):
     """How to run it, and None; or None, and why it cannot be run here."""
     with open(path, encoding="utf-8") as f:
-        modules = tuple(re.findall(r"^import (aio\w+)", f.read(), re.M))
+        text = f.read()
+    modules = tuple(re.findall(r"^import (aio\w+)", text, re.M))
     others = map(shutil.which, ("/usr/bin/python3", "python3.14", "python3.13", "python3.12", "python3.11"))
     for python in filter(None, [sys.executable, *others]):
         if has(python, ("sys", *modules)):
             # Answers of other processes and threads take real time.
-            return ([python, "-B", path, *words] if modules else [python, "-B", VIRTUAL, path, *words]), None
+            real = modules or "\n# On the real clock.\n" in text
+            return [python, "-B", *([] if real else [VIRTUAL]), path, *words], None
     needs = " with ".join(["Python 3.11 or newer", *[" and ".join(modules)][:len(modules)]])
     return None, f"needs {needs}; there is only {'.'.join(map(str, sys.version_info[:3]))} here"
