@@ -35,6 +35,11 @@ enum resha_report_kind {
         /* streams, listeners, datagram sockets, files or subscriptions to signals were not closed at its end */
         RESHA_REPORT_LEFT_OPEN,
         RESHA_REPORT_INSECURE, /* a check that keeps others out has been switched off */
+        /* the loop is blocked: a task has run for longer than `blocked` and runs on; `stack` is where it is now, if
+         * that can be seen. Again whenever the time has doubled, and once it is over. Told by a thread of its own, as
+         * the loop's is blocked (the last one, if the run ends, by that): the sink must not begin or end a run, nor
+         * wait for the loop */
+        RESHA_REPORT_BLOCKED,
 };
 
 /* What many tasks take part in is reported once for each of them: part 1 to `parts`, one right after the other.
@@ -81,8 +86,13 @@ typedef struct resha_run_opts {
          * nobody else could run meanwhile. Costs a look at the clock at each switch; not in the simulated world
          * [0: 100 ms if strict, else none; RESHA_FOREVER: none] */
         resha_duration slow_step;
+        /* a loop that is blocked for longer than this is reported while it is, by a watchdog thread of the process:
+         * RESHA_REPORT_BLOCKED. Costs the loop nothing but a look each time it wakes. Not in the simulated world, in
+         * embedded runs, under Valgrind or TSan [0: none, but 250 ms with resha_main(); RESHA_FOREVER: none;
+         * $RESHA_BLOCKED, in ms, in place of either, 0: none] */
+        resha_duration blocked;
         int *ret_signal; /* the first of those: SIGINT or SIGTERM, 0 for none [NULL]; written always */
-        uint64_t _reserved[5];
+        uint64_t _reserved[4];
 } resha_run_opts;
 
 /* Runs fn(arg) as the main task of a new loop on this thread, until it and all it started have ended. Prints nothing.

@@ -162,9 +162,39 @@ bool rs_inbox_sleep(struct rs_inbox *i)
         return false;
 }
 
+/* Whether somebody waits for a loop to wake. */
+static bool watched;
+static struct rs_gate watcher;
+
+/* Either who watches sees that the loop does not sleep any more, or the loop sees that it is watched. */
 void rs_inbox_awake(struct rs_inbox *i)
 {
-        __atomic_store_n(&i->sleeping, false, __ATOMIC_RELAXED);
+        __atomic_store_n(&i->sleeping, false, __ATOMIC_SEQ_CST);
+        if (RS_UNLIKELY(__atomic_load_n(&watched, __ATOMIC_SEQ_CST)))
+                rs_inbox_watch_end();
+}
+
+bool rs_inbox_sleeps(const struct rs_inbox *i)
+{
+        return __atomic_load_n(&i->sleeping, __ATOMIC_SEQ_CST);
+}
+
+/* A gate that is opened late, by one who saw the time before, ends a wait too early, which does no harm. */
+void rs_inbox_watch_begin(void)
+{
+        __atomic_store_n(&watcher.state, 0, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&watched, true, __ATOMIC_SEQ_CST);
+}
+
+void rs_inbox_watch_wait(void)
+{
+        rs_gate_wait(&watcher, INT64_MAX);
+}
+
+void rs_inbox_watch_end(void)
+{
+        if (__atomic_exchange_n(&watched, false, __ATOMIC_SEQ_CST))
+                rs_gate_open(&watcher);
 }
 
 static struct rs_post *take_all(struct rs_inbox *i, bool close)

@@ -46,4 +46,13 @@ bool rs_inbox_drain(struct rs_loop *l);
 bool rs_inbox_sleep(struct rs_inbox *i); /* true: nothing has come, the next post wakes */
 void rs_inbox_awake(struct rs_inbox *i);
 
+/* ---- for who watches loops ---- */
+
+/* Any thread, while the loop lives: it sleeps, or is embedded and between two steps. */
+bool rs_inbox_sleeps(const struct rs_inbox *i);
+/* begin: from now on a loop that wakes ends the wait(); so does end(). One thread waits. */
+void rs_inbox_watch_begin(void);
+void rs_inbox_watch_wait(void);
+void rs_inbox_watch_end(void);
+
 #endif

@@ -68,6 +68,7 @@ static resha_run_opts main_opts(resha_error *error, int *signal)
 {
         return (resha_run_opts){ .overflow_report = true,
                                  .terminate = true,
+                                 .blocked = RESHA_MS(250),
                                  .report = print_report,
                                  .ret_error = error,
                                  .ret_signal = signal };

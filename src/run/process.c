@@ -34,6 +34,7 @@ static void forked(void)
         rs_nudge_forked();
         rs_overflow_forked();
         rs_resolve_forked();
+        rs_watchdog_forked();
         rs_loop_forked();
 }
 

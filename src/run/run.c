@@ -42,6 +42,16 @@ int rs_run_refuse(const resha_run_opts *opts, int code, const char *format, ...)
 /* Threads for calls about files: they wait for disks, not for processors, and start when they are needed. */
 enum { CREW_DEFAULT = 32 };
 
+/* The threshold of the watchdog: 0 is none. */
+static int64_t blocked_limit(resha_duration given)
+{
+        const char *ms = getenv("RESHA_BLOCKED");
+
+        if (ms && *ms >= '0' && *ms <= '9' && given.ns != INT64_MAX)
+                return strtoll(ms, NULL, 10) * 1000000;
+        return given.ns < 0 || given.ns == INT64_MAX ? 0 : given.ns;
+}
+
 static bool env_true(const char *name)
 {
         const char *v = getenv(name);
@@ -66,6 +76,7 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
                 ret->slow_step = RESHA_MS(100);
         if (ret->slow_step.ns < 0 || ret->slow_step.ns == INT64_MAX)
                 ret->slow_step.ns = 0;
+        ret->blocked.ns = blocked_limit(ret->blocked);
         if (!ret->threads) {
                 int n = rs_sys_processors();
                 ret->threads = n > 28 ? 32 : (unsigned)n + 4;
@@ -165,7 +176,10 @@ int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
                 rc = rs_loop_begin(l, fn, arg);
         bool begun = rc == 0;
         if (begun) {
+                if (!l->simulated)
+                        rs_watchdog_add(&r->watched, l, l->opts.blocked.ns);
                 rs_loop_finish(l);
+                rs_watchdog_remove(&r->watched);
                 rc = rs_loop_result(l);
         }
         rs_run_close(r);

@@ -6,6 +6,7 @@
  * lends it from another loop), main.c (what prints), process.c (what runs change of the process). */
 
 #include "core/core.h"
+#include "inspect/watchdog.h"
 #include "os/signals.h"
 
 /* A run, from its options to its end. */
@@ -13,6 +14,7 @@ struct rs_run {
         struct rs_loop loop;
         int64_t start;                /* the loop's time */
         struct rs_subscriber signals; /* those that interrupt it */
+        struct rs_watched watched;
         bool ignores_pipe;
 };
 

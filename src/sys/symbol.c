@@ -19,12 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct image {
-        const char *data;
-        size_t size;
-};
+#include "sys/line.h"
 
-static bool image_map(struct image *image, const char *path)
+static bool image_map(struct rs_image *image, const char *path)
 {
         struct stat st;
         int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -34,12 +31,12 @@ static bool image_map(struct image *image, const char *path)
         bool ok = fstat(fd, &st) == 0 && st.st_size > 0;
         void *p = ok ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
         close(fd);
-        *image = (struct image){ .data = p, .size = ok ? (size_t)st.st_size : 0 };
+        *image = (struct rs_image){ .data = p, .size = ok ? (size_t)st.st_size : 0 };
         return p != MAP_FAILED;
 }
 
 /* n things of `size` bytes at offset, all of them in the file, and aligned; NULL: they are not. */
-static const void *image_at(const struct image *image, uint64_t offset, uint64_t n, size_t size)
+static const void *image_at(const struct rs_image *image, uint64_t offset, uint64_t n, size_t size)
 {
         if (offset > image->size || n > (image->size - offset) / size || offset % _Alignof(uint64_t))
                 return NULL;
@@ -56,7 +53,7 @@ static const ElfW(Sym) * find(const ElfW(Sym) * symbols, size_t n, uintptr_t val
 }
 
 /* The function at this address of the file, by its symbol table. */
-static bool image_name(const struct image *image, uintptr_t value, char *buf, size_t size, uintptr_t *ret_start)
+static bool image_name(const struct rs_image *image, uintptr_t value, char *buf, size_t size, uintptr_t *ret_start)
 {
         const ElfW(Ehdr) *h = image_at(image, 0, 1, sizeof *h);
         const ElfW(Shdr) *sections = h ? image_at(image, h->e_shoff, h->e_shnum, sizeof *sections) : NULL;
@@ -95,39 +92,54 @@ static uintptr_t bias_of(const Dl_info *info)
         return h->e_type == ET_EXEC ? 0 : (uintptr_t)info->dli_fbase;
 }
 
-static bool program_name(const Dl_info *info, uintptr_t address, char *buf, size_t size, uintptr_t *ret_start)
-{
-        struct image image;
+/* What the file itself says of the address. */
+struct described {
+        char name[128], line[64]; /* "": it does not say */
+        uintptr_t start;
+};
 
-        if (!image_map(&image, "/proc/self/exe"))
-                return false;
-        bool ok = image_name(&image, address - bias_of(info), buf, size, ret_start);
-        *ret_start += bias_of(info);
+static void describe(const Dl_info *info, const char *path, uintptr_t address, struct described *d)
+{
+        struct rs_image image;
+
+        *d = (struct described){ 0 };
+        if (!image_map(&image, path))
+                return;
+        if (!image_name(&image, address - bias_of(info), d->name, sizeof d->name, &d->start))
+                d->name[0] = '\0';
+        if (!rs_line_format(&image, address - bias_of(info), d->line, sizeof d->line))
+                d->line[0] = '\0';
+        d->start += bias_of(info);
         munmap((void *)(uintptr_t)image.data, image.size);
-        return ok;
 }
 
 bool rs_symbol_format(const void *return_address, char *buf, size_t size)
 {
-        uintptr_t address = (uintptr_t)return_address, start = 0;
+        uintptr_t address = (uintptr_t)return_address;
         Dl_info info, ours, program;
-        char name[128];
+        struct described d;
 
         /* It may lie behind the last instruction of its function. */
         if (!dladdr((const char *)return_address - 1, &info) || !info.dli_fname) {
                 snprintf(buf, size, "%#" PRIxPTR, address);
                 return true;
         }
-        const char *module = base_name(info.dli_fname);
+        const char *module = base_name(info.dli_fname), *where;
         bool own = dladdr((void *)(uintptr_t)rs_symbol_format, &ours) && ours.dli_fbase == info.dli_fbase;
         bool main = dladdr((void *)getauxval(AT_ENTRY), &program) && program.dli_fbase == info.dli_fbase;
-        if (main && program_name(&info, address - 1, name, sizeof name, &start))
-                snprintf(buf, size, "%s+%#" PRIxPTR " (%s)", name, address - start, module);
+        describe(&info, main ? "/proc/self/exe" : info.dli_fname, address - 1, &d);
+        if (own && !main)
+                d.line[0] = '\0'; /* of use to those who build this library */
+        where = d.line[0] ? d.line : module;
+        if (own && !main && !info.dli_sname)
+                return false;
+        if (d.name[0])
+                snprintf(buf, size, "%s+%#" PRIxPTR " (%s)", d.name, address - d.start, where);
         else if (info.dli_sname)
                 snprintf(buf, size, "%s+%#" PRIxPTR " (%s)", info.dli_sname, address - (uintptr_t)info.dli_saddr,
-                         module);
-        else if (own && !main)
-                return false;
+                         where);
+        else if (d.line[0])
+                snprintf(buf, size, "%s (%s)", d.line, module);
         else
                 snprintf(buf, size, "%s+%#" PRIxPTR, module, address - bias_of(&info));
         return true;

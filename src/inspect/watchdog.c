@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* The watchdog: a thread that sees when a loop does not go on, and says so while it does not.
+ *
+ * A loop moves when it switches or polls, and counts both anyway; while it sleeps it says so in its inbox. So the
+ * watchdog only reads, four times in a limit. Where it finds all loops asleep it goes to sleep, too, until one of them
+ * wakes: `rs_inbox_watched` tells loops that somebody wants to know. A program that is idle is woken by nobody; one
+ * that wakes often wakes the watchdog at most once a period.
+ *
+ * What is no block: a thread that gets no processor (the kernel counts that time, it is taken off), and a look that
+ * comes late, because the machine or the process stood still: then all begins anew.
+ *
+ * A report is made with the lock, so a run cannot end under it. Names that are a task's own are not shown: they may be
+ * gone at any moment. */
+
+#include "inspect/watchdog.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unwind.h>
+
+#include "sys/sanitize.h"
+#include "sys/switch.h"
+#include "sys/sys.h"
+#include "sys/thread.h"
+
+enum { LOOKS = 4, DEPTH = 64 };
+
+static struct {
+        struct rs_lock lock;
+        struct rs_cond change;
+        struct rs_list all; /* of rs_watched.node */
+        struct rs_thread thread;
+        bool runs, ends;
+} dog = { .lock = RS_LOCK_INIT, .change = RS_COND_INIT };
+
+#if defined(RS_TSAN)
+static const bool works = false; /* it reads what loops write without a word to each other */
+#else
+static const bool works = true;
+#endif
+
+#define READ(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+
+/* ---- the stack ---- */
+
+struct stack {
+        const void *addresses[DEPTH];
+        size_t depth;
+};
+
+static _Unwind_Reason_Code frame(struct _Unwind_Context *c, void *arg)
+{
+        struct stack *s = arg;
+        uintptr_t address = _Unwind_GetIP(c), start = _Unwind_GetRegionStart(c);
+
+        if (!address || start == (uintptr_t)rs_task_entry || s->depth == DEPTH)
+                return _URC_END_OF_STACK;
+        s->addresses[s->depth++] = (const void *)address;
+#ifdef RS_HAVE_OBSERVE
+        if (start == (uintptr_t)rs_switch_observe)
+                s->depth = 0; /* those before are the watchdog's own */
+#endif
+        return _URC_NO_REASON;
+}
+
+static size_t unwind(void *arg)
+{
+        _Unwind_Backtrace(frame, arg);
+        return ((struct stack *)arg)->depth;
+}
+
+static void look_at_stack(const struct rs_watched *w, const struct rs_task *t, struct stack *s)
+{
+        const struct rs_loop *l = w->loop;
+        const char *native = l->native.bottom;
+        struct rs_observe_stack stacks[2] = { { native, native ? native + l->native.size : NULL } };
+        const struct rs_stack *own = t ? READ(t->stack) : NULL;
+
+        if (own)
+                stacks[1] = (struct rs_observe_stack){ own->base + l->stacks.guard, own->top };
+        s->depth = 0;
+        if (!rs_observe_visit(w->tid, stacks, 2, unwind, s))
+                s->depth = 0;
+}
+
+/* ---- reports ---- */
+
+static void tell(struct rs_watched *w, const char *text, const struct stack *s)
+{
+        const resha_run_opts *o = &w->loop->opts;
+        resha_report r = {
+                .kind = RESHA_REPORT_BLOCKED,
+                .task = w->task,
+                .spawned_at = w->site,
+                .text = text,
+                .stack = s && s->depth ? s->addresses : NULL,
+                .depth = s ? s->depth : 0,
+                .part = 1,
+                .parts = 1,
+        };
+
+        if (o->report)
+                o->report(&r, o->report_arg);
+}
+
+static uint64_t stamp_of(const struct rs_loop *l)
+{
+        return READ(l->switches) + READ(l->polls);
+}
+
+static void blocked(struct rs_watched *w, int64_t ns)
+{
+        const struct rs_loop *l = w->loop;
+        const struct rs_task *t = READ(l->current);
+        struct stack s;
+        char text[160];
+
+        w->task = t && !READ(t->named) ? READ(t->name) : NULL;
+        w->site = t ? READ(t->site) : NULL;
+        look_at_stack(w, t, &s);
+        if (stamp_of(l) != w->stamp)
+                return; /* it has gone on meanwhile */
+        snprintf(text, sizeof text, "%sblocks the loop, for %" PRId64 " ms by now: no other task runs",
+                 t ? "" : "a function that the loop calls ", ns / 1000000);
+        tell(w, text, &s);
+        w->reported = true;
+}
+
+static void over(struct rs_watched *w, int64_t ns)
+{
+        char text[160];
+
+        snprintf(text, sizeof text, "%shad blocked the loop for %" PRId64 " ms",
+                 w->site || w->task ? "" : "a function ", ns / 1000000);
+        tell(w, text, NULL);
+        w->reported = false;
+}
+
+/* ---- looks ---- */
+
+static void begin_anew(struct rs_watched *w)
+{
+        w->since = 0;
+        w->next = w->limit;
+}
+
+/* Without the time in which the thread could not run. It is known when it is over; before that, of a thread which could
+ * run but has done hardly anything since the last look, it is what has passed since then. */
+static int64_t blocked_for(struct rs_watched *w, int64_t now)
+{
+        struct rs_observe_times t;
+
+        rs_observe_times(w->tid, &t);
+        if (!w->since) {
+                w->since = now;
+                w->then = t;
+        } else if ((t.ran || t.waited) && (t.ran - w->last.ran) < (now - w->looked) / LOOKS &&
+                   rs_observe_runs(w->tid)) {
+                w->since += now - w->looked;
+        }
+        w->looked = now;
+        w->last = t;
+        return now - w->since - (t.waited - w->then.waited);
+}
+
+/* True: the loop sleeps. */
+static bool look(struct rs_watched *w, int64_t now)
+{
+        bool asleep = rs_inbox_sleeps(w->loop->inbox);
+        uint64_t stamp = stamp_of(w->loop);
+
+        if (asleep || stamp != w->stamp) {
+                if (w->reported)
+                        over(w, now - w->since);
+                w->stamp = stamp;
+                begin_anew(w);
+                return asleep;
+        }
+        int64_t ns = blocked_for(w, now);
+        if (ns >= w->next) {
+                blocked(w, ns);
+                w->next = 2 * ns;
+        }
+        return false;
+}
+
+/* All loops. True: all of them sleep. */
+static bool look_at_all(int64_t now, bool late)
+{
+        bool asleep = true;
+
+        for (struct rs_node *n = dog.all.first; n; n = n->next) {
+                struct rs_watched *w = RS_CONTAINER(n, struct rs_watched, node);
+                if (late && !w->reported)
+                        begin_anew(w);
+                asleep = look(w, now) && asleep;
+        }
+        return asleep;
+}
+
+static int64_t period(void)
+{
+        int64_t least = INT64_MAX;
+
+        for (struct rs_node *n = dog.all.first; n; n = n->next) {
+                const struct rs_watched *w = RS_CONTAINER(n, struct rs_watched, node);
+                least = w->limit < least ? w->limit : least;
+        }
+        return least / LOOKS;
+}
+
+/* Until a loop wakes, or the watchdog is to do something else. */
+static void doze(void)
+{
+        rs_unlock(&dog.lock);
+        rs_inbox_watch_wait();
+        rs_lock(&dog.lock);
+}
+
+static bool all_asleep(void)
+{
+        for (struct rs_node *n = dog.all.first; n; n = n->next)
+                if (!rs_inbox_sleeps(RS_CONTAINER(n, struct rs_watched, node)->loop->inbox))
+                        return false;
+        return true;
+}
+
+static void *watch(void *arg)
+{
+        int64_t due = 0;
+
+        rs_lock(&dog.lock);
+        while (!dog.ends) {
+                int64_t now = rs_sys_now(), step = period();
+                bool asleep = look_at_all(now, due && now - due > step);
+                if (asleep) {
+                        rs_inbox_watch_begin();
+                        if (all_asleep())
+                                doze();
+                        else
+                                rs_inbox_watch_end();
+                        due = 0;
+                        continue;
+                }
+                due = now + step;
+                rs_cond_wait(&dog.change, &dog.lock, due);
+        }
+        rs_unlock(&dog.lock);
+        return arg;
+}
+
+/* ---- who is watched ---- */
+
+void rs_watchdog_add(struct rs_watched *w, struct rs_loop *l, int64_t limit)
+{
+        if (!works || RUNNING_ON_VALGRIND || limit <= 0)
+                return;
+        *w = (struct rs_watched){ .loop = l, .tid = rs_observe_self(), .limit = limit, .next = limit };
+        rs_lock(&dog.lock);
+        while (dog.ends) /* the thread of those before */
+                rs_cond_wait(&dog.change, &dog.lock, INT64_MAX);
+        rs_observe_allow();
+        rs_list_push(&dog.all, &w->node);
+        if (!dog.runs)
+                dog.runs = rs_thread_start(&dog.thread, "resha-watchdog", watch, NULL) == 0;
+        rs_inbox_watch_end();
+        rs_cond_signal(&dog.change);
+        if (!dog.runs) {
+                rs_list_remove(&dog.all, &w->node);
+                w->loop = NULL;
+        }
+        rs_unlock(&dog.lock);
+}
+
+void rs_watchdog_remove(struct rs_watched *w)
+{
+        if (!w->loop)
+                return;
+        rs_lock(&dog.lock);
+        rs_list_remove(&dog.all, &w->node);
+        if (w->reported)
+                over(w, rs_sys_now() - w->since);
+        bool last = rs_list_empty(&dog.all) && dog.runs;
+        struct rs_thread thread = dog.thread;
+        if (last) {
+                dog.ends = true;
+                rs_inbox_watch_end();
+                rs_cond_signal(&dog.change);
+        }
+        rs_unlock(&dog.lock);
+        w->loop = NULL;
+        if (!last)
+                return;
+        rs_thread_join(thread);
+        rs_lock(&dog.lock);
+        dog.runs = dog.ends = false;
+        rs_cond_broadcast(&dog.change);
+        rs_unlock(&dog.lock);
+}
+
+void rs_watchdog_forked(void)
+{
+        dog.lock = (struct rs_lock)RS_LOCK_INIT;
+        dog.change = (struct rs_cond)RS_COND_INIT;
+        dog.all = (struct rs_list){ 0 };
+        dog.runs = dog.ends = false;
+}

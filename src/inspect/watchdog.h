@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_WATCHDOG_H
+#define RS_WATCHDOG_H
+
+/* Reports a loop that is blocked while it is: see watchdog.c. */
+
+#include <sys/types.h>
+
+#include "core/core.h"
+#include "sys/observe.h"
+
+struct rs_watched {
+        struct rs_node node;
+        struct rs_loop *loop;
+        pid_t tid;
+        int64_t limit;                      /* ns */
+        uint64_t stamp;                     /* what the loop had done at the last look */
+        int64_t since;                      /* of that stamp; 0: it has moved since the look before */
+        int64_t looked;                     /* of the last look that found it so */
+        struct rs_observe_times then, last; /* of the thread, at those */
+        int64_t next;                       /* how long it may be blocked before the next report */
+        const char *task;                   /* the one that was reported, */
+        const char *site;                   /* and its place; if they are static */
+        bool reported;
+};
+
+/* From now on the loop, which runs on this thread, is watched: limit ns. If no thread can be had it is not. */
+void rs_watchdog_add(struct rs_watched *w, struct rs_loop *l, int64_t limit);
+
+/* No report is being made when it returns. Nothing if it is not watched. */
+void rs_watchdog_remove(struct rs_watched *w);
+
+/* In a forked child. */
+void rs_watchdog_forked(void);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_OBSERVE_H
+#define RS_OBSERVE_H
+
+/* One thread looks at another of the same process: how long it had to wait for a processor, and its stack, without a
+ * call of its being disturbed. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Of the running thread. */
+pid_t rs_observe_self(void);
+
+/* The signal by which others look at it may reach this thread. One caller at a time. */
+void rs_observe_allow(void);
+
+/* Of a thread, in nanoseconds since it was made; all 0 if the kernel does not say. */
+struct rs_observe_times {
+        int64_t ran;
+        int64_t waited; /* could have run, but got no processor; what it waits now comes in when it gets one */
+};
+void rs_observe_times(pid_t tid, struct rs_observe_times *t);
+
+/* It runs, or could: it is in no system call, or on its way into one or out of it. */
+bool rs_observe_runs(pid_t tid);
+
+/* Where stacks of that thread lie, from the end of the guard to the top. */
+struct rs_observe_stack {
+        const char *bottom, *top;
+};
+
+/* visit(arg) on this thread, called, for all that an unwinder sees, by what that thread does now; its stack does not
+ * change meanwhile, or is a copy. What visit gives; 0 if that thread cannot be looked at. One caller at a time. */
+size_t rs_observe_visit(pid_t tid, const struct rs_observe_stack *stacks, size_t n, size_t (*visit)(void *arg),
+                        void *arg);
+
+#endif
