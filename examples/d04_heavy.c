@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* D4: four functions that compute. As tasks they take turns on one processor; threads and processes use them all, and
- * the items stay what they are. In a process a crash is an error of that call alone. */
+ * it is a change of one word. In a process a crash is an error of that call alone. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,11 +27,6 @@ static int count_primes(void *arg)
         return 0;
 }
 
-static int on_thread(void *job)
-{
-        return resha_pool_run(NULL, count_primes, job, NULL);
-}
-
 static void show(const char *how, const struct job *jobs, resha_instant start)
 {
         double seconds = (double)resha_between(start, resha_now()).ns / 1e9;
@@ -50,7 +45,7 @@ static int three_ways(resha_workers *workers)
                 return rc;
         show("tasks    ", a, start);
         start = resha_now();
-        if ((rc = resha_gather(on_thread, b, JOBS, sizeof b[0], NULL)) < 0)
+        if ((rc = resha_pool_map(NULL, count_primes, b, JOBS, sizeof b[0], NULL)) < 0)
                 return rc;
         show("threads  ", b, start);
         start = resha_now();

@@ -38,16 +38,12 @@ static int in_tasks(void *arg)
         return resha_gather(heavy_work, w->jobs, HEAVY_JOBS, sizeof w->jobs[0], NULL);
 }
 
-static int on_thread(void *job)
-{
-        return resha_pool_run(NULL, heavy_work, job, NULL);
-}
-
 static int on_threads(void *arg)
 {
         struct work *w = arg;
 
-        return resha_gather(on_thread, w->jobs, HEAVY_JOBS, sizeof w->jobs[0], &(resha_gather_opts){ .limit = CORES });
+        return resha_pool_map(NULL, heavy_work, w->jobs, HEAVY_JOBS, sizeof w->jobs[0],
+                              &(resha_gather_opts){ .limit = CORES });
 }
 
 static int in_processes(void *arg)
