@@ -219,7 +219,8 @@ TASK(a_job_that_waits_in_line_and_is_cancelled_never_runs)
 /* semantics 235 better
  * asyncio: a task that waits for a thread and is cancelled goes on at once; the thread runs on, its result is dropped.
  * resha: a job that runs is waited for, because it may use the caller's stack, and its result is the result; a function
- * given with the job can ask it to end sooner. */
+ * given with the job, or a signal, can make it end sooner. One that owns its argument is abandoned, as in asyncio, and
+ * drops it when it has ended. */
 TASK(semantics_235_running_job_is_waited_for_and_its_result_counts)
 {
         struct blocking b = { 0 };

@@ -192,9 +192,6 @@ static int wait_for_go(void *arg)
         return resha_fail(-EIO, "nobody hears of this");
 }
 
-/* semantics 235 better
- * asyncio: a task that waits for a thread and is cancelled goes on at once; what the thread uses must outlive it.
- * resha: the same for a job that owns its argument, which is dropped on its thread when it has ended. */
 TASK(semantics_235_job_that_owns_its_argument_is_abandoned)
 {
         struct job j = { .fn = wait_for_go, .opts = { .drop = drop } };
