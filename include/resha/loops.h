@@ -34,8 +34,11 @@ RESHA_BEGIN_DECLS
  * each processor that this process may use. The first failure cancels the other loops' main tasks, as
  * resha_loop_cancel() does, and they must end within their grace. Result: 0; or that failure, its record naming the
  * loop (resha_error.item of .items) in opts->ret_error; -ECANCELED only if no loop failed otherwise: after Ctrl-C or
- * SIGTERM, which cancel them all; -EINVAL, -EBUSY as resha_run(); -EAGAIN, -ENOMEM if a thread cannot be started: those
- * that run are cancelled.
+ * SIGTERM, which cancel them all, unless tasks of one of them wait for the signal (signal.h): then it is theirs;
+ * -EINVAL, -EBUSY as resha_run(); -EAGAIN, -ENOMEM if a thread cannot be started: those that run are cancelled.
+ *
+ * A loop in which all tasks wait for nobody is in a deadlock (-EDEADLK) once no other runs: while one does, that may
+ * fail and end it.
  *
  * The options hold for each loop. The report sink may be called by several threads at once. Threads are not bound to
  * processors. In the simulated world there is one loop, on which fn() runs as n tasks of a group: the order is the

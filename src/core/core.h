@@ -272,7 +272,6 @@ struct rs_loop {
                 uint64_t mark;
                 const char *name, *site; /* if they are static */
         } step;
-
         void (*watch)(struct rs_loop *l, void *arg); /* see rs_watch_checkpoints(); NULL: nobody watches */
         void *watch_arg;
         void (*watch_new)(struct rs_loop *l, struct rs_task *t); /* for tests, while `watch` is set: a task was made */
@@ -290,7 +289,8 @@ struct rs_loop {
         struct rs_context native; /* of the loop itself, for the sanitizers */
         /* Of the layers above, made when first needed; they register a clean-up. programs: of the simulated world. */
         void *exec, *net, *programs;
-        size_t loaded; /* bytes of the small file that was loaded last */
+        size_t loaded;      /* bytes of the small file that was loaded last */
+        const void *beside; /* the same for loops that were started together; NULL: it runs alone */
 };
 
 extern _Thread_local struct rs_loop *rs_loop_current __attribute__((tls_model("initial-exec")));

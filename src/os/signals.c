@@ -82,12 +82,24 @@ static resha_signal_info describe(int sig, const siginfo_t *info)
         return r;
 }
 
+/* Whether tasks of a loop that runs beside that of `s` ask for it: the run leaves it to them. Those of its own loop are
+ * asked when it comes there. */
+static bool asked_beside(const struct rs_subscriber *s, int sig)
+{
+        const void *beside = s->loop->beside;
+        const struct rs_subscriber *o = beside ? atomic_load(&dispatcher.first) : NULL;
+
+        while (o && !(o->loop->beside == beside && !o->interrupt && wants(o, sig)))
+                o = atomic_load(&o->next);
+        return o != NULL;
+}
+
 static void mark_all(const resha_signal_info *info)
 {
         struct rs_subscriber *s = atomic_load(&dispatcher.first);
 
         for (; s; s = atomic_load(&s->next))
-                if (wants(s, info->signal) && !s->loop->simulated)
+                if (wants(s, info->signal) && !s->loop->simulated && !(s->interrupt && asked_beside(s, info->signal)))
                         mark(s, info);
 }
 

@@ -9,6 +9,7 @@
  * A run that fails with -ECANCELED has been cancelled, from here or by a signal: it is the result only if there is no
  * other. */
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,12 +136,22 @@ static void *side_run(void *arg)
         o.ret_error = &s->error;
         o.ret_signal = &s->signal;
         o.ret_interrupted = &s->interrupted;
-        s->rc = resha_run(side_main, s, &o);
+        s->rc = rs_run_beside(side_main, s, &o, s->crew);
         out_of_reach(s); /* a run that was given up has left its main task behind */
         if (s->rc < 0)
                 failed(s);
         ended(s);
         return NULL;
+}
+
+/* The thread runs the program's code: its faults must reach its handlers, which one that is blocked would not. */
+static void *thread_run(void *arg)
+{
+        static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+
+        for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+                (void)rs_sys_signal_block(faults[i], false);
+        return side_run(arg);
 }
 
 static void cannot_start(struct side *s, int rc)
@@ -160,7 +171,7 @@ static int start(struct crew *c)
 
         for (size_t i = 1; i < c->n && rc == 0; i++) {
                 snprintf(name, sizeof name, "loop-%zu", i);
-                rc = rs_thread_start(&c->sides[i].thread, name, side_run, &c->sides[i]);
+                rc = rs_thread_start(&c->sides[i].thread, name, thread_run, &c->sides[i]);
                 if (rc < 0)
                         cannot_start(&c->sides[i], rc);
                 c->started += rc == 0;

@@ -157,7 +157,7 @@ void rs_run_close(struct rs_run *r)
         backend->ops->destroy(backend);
 }
 
-int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
+int rs_run_beside(resha_fn *fn, void *arg, const resha_run_opts *opts, const void *beside)
 {
         struct rs_overflow overflow = { 0 };
         struct rs_run *r;
@@ -169,6 +169,7 @@ int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
         if (rc < 0)
                 return rc;
         struct rs_loop *l = rs_loop_current = &r->loop;
+        l->beside = beside;
         if (l->opts.overflow_report)
                 (void)rs_overflow_install(&overflow); /* without it the fault only says less */
         rc = rs_signals_interrupts(l, &r->signals, interrupted, l->opts.terminate);
@@ -186,6 +187,11 @@ int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
         rs_loop_current = NULL;
         rs_overflow_remove(&overflow);
         return begun ? rc : rs_run_refuse(opts, rc, "the run cannot begin: %s", resha_strerror(rc));
+}
+
+int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts)
+{
+        return rs_run_beside(fn, arg, opts, NULL);
 }
 
 const char *resha_backend(void)
