@@ -9,6 +9,7 @@
 #include <resha/alloc.h>
 #include <resha/barrier.h>
 #include <resha/base.h>
+#include <resha/channel.h>
 #include <resha/combine.h>
 #include <resha/condition.h>
 #include <resha/datagram.h>

@@ -20,6 +20,7 @@ SIZE(resha_connect_opts, 40);
 SIZE(resha_bytes, 48);
 SIZE(resha_call, 24);
 SIZE(resha_case, 96);
+SIZE(resha_channel_opts, 40);
 SIZE(resha_dgram_opts, 64);
 SIZE(resha_dir_entry, 40);
 SIZE(resha_duration, 8);
