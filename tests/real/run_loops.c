@@ -161,8 +161,8 @@ TEST(ctrl_c_ends_all)
         bool interrupted = false;
         int sig = 0;
 
-        if (test_is_sim())
-                test_skip("signals of the process are not those of a simulated world");
+        if (test_is_sim() || TEST_TSAN)
+                test_skip("signals of the process are not those of a simulated world, and TSan puts them off");
         number(items);
         ASSERT_EQ(resha_run_loops(interrupts, items, LOOPS, sizeof items[0],
                                   &(resha_run_opts){ .backend = test_backend(),
