@@ -3,7 +3,7 @@
  *
  * A loop moves when it switches or polls, and counts both anyway; while it sleeps it says so in its inbox. So the
  * watchdog only reads, four times in a limit. Where it finds all loops asleep it goes to sleep, too, until one of them
- * wakes: `rs_inbox_watched` tells loops that somebody wants to know. A program that is idle is woken by nobody; one
+ * wakes, which sees that somebody wants to know (core/inbox.c). A program that is idle is woken by nobody; one
  * that wakes often wakes the watchdog at most once a period.
  *
  * What is no block: a thread that gets no processor (the kernel counts that time, it is taken off), and a look that

@@ -5,12 +5,11 @@
  * /proc/self/task/TID/syscall tells:
  *
  *   - in a system call that no signal ends but with EINTR (sleep, poll, ...): no signal is sent. The stack is copied,
- *   and
- *     unwound as a copy: words in it that point into the stack are moved along, so that frame pointers lead on in the
- *     copy. The file gives stack pointer and place only; other registers are looked for: see guess_frame().
- *   - elsewhere: a real-time signal, whose handler hands its registers over and keeps the thread still until it was
- *     looked at, a tenth of a second at most. System calls begin again after it (SA_RESTART). Nothing but that is done
- *     in the handler, which may run at any point of the program.
+ *     and unwound as a copy: words in it that point into the stack are moved along, so that frame pointers lead on in
+ *     the copy. The file gives stack pointer and place only; other registers are looked for: see guess_frame().
+ *   - elsewhere: a real-time signal, whose handler hands its registers over and keeps the thread still until its stack
+ *     was copied, a tenth of a second at most; a copy that took longer is thrown away. System calls begin again after
+ *     it (SA_RESTART). Nothing but that is done in the handler, which may run at any point of the program.
  *
  * That it goes from computing to one of the calls of the first kind between the look at /proc and the signal is
  * possible: some microseconds in as many reports as there are. */
@@ -212,25 +211,42 @@ static uintptr_t guess_frame(const struct copy *c)
         return end;
 }
 
-static size_t visit_copy(const struct place *p, const char *top, pid_t tid, size_t (*visit)(void *arg), void *arg)
+/* The stack in which sp lies; NULL: none of them. */
+static const char *top_of(const struct rs_observe_stack *stacks, size_t n, uintptr_t sp)
+{
+        for (size_t i = 0; i < n; i++)
+                if (sp >= (uintptr_t)stacks[i].bottom && sp < (uintptr_t)stacks[i].top)
+                        return stacks[i].top;
+        return NULL;
+}
+
+/* Visits the copy, which is of use to nobody after that. */
+static size_t visit_copy(struct copy *c, const struct rs_registers *r, size_t (*visit)(void *arg), void *arg)
+{
+        move_pointers(c);
+        size_t result = rs_switch_observe(r, visit, arg);
+        munmap(c->words, c->size);
+        return result;
+}
+
+static size_t visit_asleep(const struct place *p, const char *top, pid_t tid, size_t (*visit)(void *arg), void *arg)
 {
         struct copy c;
         struct place again;
-        size_t result = 0;
 
-        if (!copy_stack(&c, p->sp, top))
+        if (!top || !copy_stack(&c, p->sp, top))
                 return 0;
-        if (find_place(tid, &again) && again.sp == p->sp && again.pc == p->pc) {
-                move_pointers(&c);
-                uintptr_t end = (uintptr_t)(c.words + c.n);
-                struct rs_registers r = { .pc = p->pc,
-                                          .sp = (uintptr_t)c.words,
-                                          .fp = guess_frame(&c),
-                                          .others = { end, end, end, end, end } };
-                result = rs_switch_observe(&r, visit, arg);
+        if (!find_place(tid, &again) || again.sp != p->sp || again.pc != p->pc) {
+                munmap(c.words, c.size);
+                return 0;
         }
-        munmap(c.words, c.size);
-        return result;
+        uintptr_t end = (uintptr_t)(c.words + c.n);
+        return visit_copy(&c,
+                          &(struct rs_registers){ .pc = p->pc,
+                                                  .sp = (uintptr_t)c.words,
+                                                  .fp = guess_frame(&c),
+                                                  .others = { end, end, end, end, end } },
+                          visit, arg);
 }
 
 /* ---- keeping it still ---- */
@@ -281,8 +297,10 @@ static void hold(int sig, siginfo_t *info, void *context)
                         .others = { (uintptr_t)g[REG_RBX], (uintptr_t)g[REG_R12], (uintptr_t)g[REG_R13],
                                     (uintptr_t)g[REG_R14], (uintptr_t)g[REG_R15] },
                 };
-                if (become(ASKED, HELD))
+                if (become(ASKED, HELD)) {
                         await(HELD, ms_from_now(HOLD_MS));
+                        (void)become(HELD, IDLE);
+                }
         }
         errno = saved;
 }
@@ -303,9 +321,16 @@ static bool install(void)
         return ok;
 }
 
-static size_t visit_held(pid_t tid, size_t (*visit)(void *arg), void *arg)
+static uintptr_t moved(const struct copy *c, uintptr_t word)
 {
-        size_t result = 0;
+        return word >= c->low && word < c->high ? in_copy(c, word) : word;
+}
+
+static size_t visit_held(pid_t tid, const struct rs_observe_stack *stacks, size_t n, size_t (*visit)(void *arg),
+                         void *arg)
+{
+        struct rs_registers r;
+        struct copy c;
 
         if (signal_number <= 0)
                 return 0;
@@ -313,11 +338,21 @@ static size_t visit_held(pid_t tid, size_t (*visit)(void *arg), void *arg)
         __atomic_store_n(&state, ASKED, __ATOMIC_RELEASE);
         if (syscall(SYS_tgkill, getpid(), tid, signal_number) == 0)
                 await(ASKED, ms_from_now(ANSWER_MS));
-        if (!become(ASKED, IDLE)) {
-                result = rs_switch_observe(&held, visit, arg);
-                become(HELD, IDLE);
-        }
-        return result;
+        if (become(ASKED, IDLE))
+                return 0;
+        r = held;
+        const char *top = top_of(stacks, n, r.sp);
+        bool copied = top && copy_stack(&c, r.sp, top);
+        bool still = become(HELD, IDLE); /* from here on it goes on; if not, it has gone on before */
+        if (copied && !still)
+                munmap(c.words, c.size);
+        if (!copied || !still)
+                return 0;
+        r.sp = (uintptr_t)c.words;
+        r.fp = moved(&c, r.fp);
+        for (size_t i = 0; i < sizeof r.others / sizeof r.others[0]; i++)
+                r.others[i] = moved(&c, r.others[i]);
+        return visit_copy(&c, &r, visit, arg);
 }
 
 /* ---- all ---- */
@@ -341,11 +376,8 @@ size_t rs_observe_visit(pid_t tid, const struct rs_observe_stack *stacks, size_t
         if (!find_place(tid, &p))
                 return 0;
         if (p.call == LONG_MAX || (p.call >= 0 && !never_restarts(p.call)))
-                return visit_held(tid, visit, arg);
-        for (size_t i = 0; i < n; i++)
-                if (p.sp >= (uintptr_t)stacks[i].bottom && p.sp < (uintptr_t)stacks[i].top)
-                        return visit_copy(&p, stacks[i].top, tid, visit, arg);
-        return 0;
+                return visit_held(tid, stacks, n, visit, arg);
+        return visit_asleep(&p, top_of(stacks, n, p.sp), tid, visit, arg);
 }
 
 #else

@@ -31,8 +31,8 @@ struct rs_observe_stack {
         const char *bottom, *top;
 };
 
-/* visit(arg) on this thread, called, for all that an unwinder sees, by what that thread does now; its stack does not
- * change meanwhile, or is a copy. What visit gives; 0 if that thread cannot be looked at. One caller at a time. */
+/* visit(arg) on this thread, called, for all that an unwinder sees, by what that thread does now, on a copy of its
+ * stack. What visit gives; 0 if that thread cannot be looked at. One caller at a time. */
 size_t rs_observe_visit(pid_t tid, const struct rs_observe_stack *stacks, size_t n, size_t (*visit)(void *arg),
                         void *arg);
 
