@@ -2,13 +2,16 @@
 /* What does a server of ours cost? It talks to net/load.c; its peers are peers/net/.
  *
  *     net-echo echo|sink|source SIZE
+ *     net-echo block MILLISECONDS
  *
  * echo sends back what comes; sink reads to the end and answers how many bytes there were; source sends a gigabyte.
- * SIZE is that of the buffer of each connection, on its task's stack. The port goes to stdout, and a signal ends it. */
+ * SIZE is that of the buffer of each connection, on its task's stack. The port goes to stdout, and a signal ends it.
+ * block is echo, but blocks the loop before each: what must be reported. */
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <resha/resha.h>
 
@@ -49,6 +52,19 @@ static int echo_large(resha_stream *s, void *arg)
         char buf[LARGE];
 
         return echo(s, buf, *(size_t *)arg);
+}
+
+static int block(resha_stream *s, void *arg)
+{
+        char buf[SMALL];
+        ssize_t n;
+        int rc = 0;
+
+        while (rc == 0 && (n = resha_read(s, buf, sizeof buf)) > 0) {
+                usleep((useconds_t)(*(size_t *)arg * 1000));
+                rc = resha_write_all(s, buf, (size_t)n, NULL);
+        }
+        return rc;
 }
 
 static int sink(resha_stream *s, void *arg)
@@ -100,7 +116,9 @@ static int program(void *arg)
 
 int main(int argc, char **argv)
 {
-        struct question questions[] = { { "echo", echo_large, 0 }, { "sink", sink, 0 }, { "source", source, 0 } };
+        struct question questions[] = {
+                { "echo", echo_large, 0 }, { "sink", sink, 0 }, { "source", source, 0 }, { "block", block, 0 }
+        };
 
         for (size_t i = 0; argc > 1 && i < sizeof questions / sizeof questions[0]; i++) {
                 struct question *q = &questions[i];
@@ -113,6 +131,6 @@ int main(int argc, char **argv)
                         q->fn = q->size <= SMALL ? echo_small : echo_room;
                 return resha_main(program, q);
         }
-        fprintf(stderr, "usage: net-echo echo|sink|source SIZE (at most %d)\n", LARGE);
+        fprintf(stderr, "usage: net-echo echo|sink|source|block SIZE (at most %d)\n", LARGE);
         return 2;
 }
