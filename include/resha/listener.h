@@ -22,6 +22,10 @@ typedef struct resha_listen_opts {
         int backlog;     /* connections that wait to be accepted; the kernel may cut it [1024] */
         bool reuse_port; /* several sockets share the port; the kernel deals connections out to them [false] */
         bool ipv6_only;  /* "::" takes no IPv4 [false] */
+        /* Loops that resha_run_loops() has started together have one queue of connections here: the first listens, with
+         * its options, and the others, who ask for the same address, join it, whatever the port has become. Who is free
+         * takes the next connection; none is lost while one of them is left. [false] */
+        bool shared;
         /* permissions of a Unix socket's file, exactly; to connect is to write [0: the umask decides] */
         unsigned mode;
         uint64_t _reserved[4];

@@ -7,7 +7,7 @@
  *     static int serve(void *arg) // on each loop
  *     {
  *             RESHA_CLEANUP(resha_listener_closep) resha_listener *l = NULL;
- *             int rc = resha_listen(arg, &(resha_listen_opts){ .reuse_port = true }, &l);
+ *             int rc = resha_listen(arg, &(resha_listen_opts){ .shared = true }, &l);
  *
  *             return rc < 0 ? rc : resha_serve(l, echo, NULL, NULL);
  *     }

@@ -42,7 +42,8 @@ struct rs_file {
         struct rs_backend *backend;
         int fd; /* -1 in the simulated world */
         enum rs_file_kind kind;
-        bool reset; /* set by its owner: closing drops what was not sent and resets the connection */
+        bool reset;  /* set by its owner: closing drops what was not sent and resets the connection */
+        bool shared; /* the same: a listener that other loops accept from, too; the kernel tells one of them only */
 };
 
 /* One datagram of a RECEIVE or SEND. */

@@ -13,6 +13,9 @@
  * connection, and not where urgent data have made a mark that every read stops at: those are seen as RDHUP, HUP, ERR
  * and PRI, and last. ERR and HUP wake both directions. What an event means the system call says, never the mask.
  *
+ * A listener that other loops accept from, too, is registered in another way (rs_file.shared): exclusively, so that one
+ * of those that sleep is told of a connection, and for as long as an accept waits.
+ *
  * No event is stale: wait() deals with all that it has fetched before it returns, nothing closes a file meanwhile, and
  * a file leaves epoll before it is closed. One whose descriptor the program has closed behind our back cannot leave:
  * its memory is kept to the end of the run. Descriptors of others are another matter: epoll_foreign.c. */
@@ -27,12 +30,13 @@
 #include "sys/sys.h"
 
 static const uint32_t INTEREST = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | (uint32_t)EPOLLET;
+static const uint32_t SHARED = EPOLLIN | (uint32_t)EPOLLET | (uint32_t)EPOLLEXCLUSIVE;
 static const uint32_t STICKY = EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI;
 
 /* One that was adopted may be known already, from a wait for it when it was somebody else's (epoll_foreign.c). */
 static int file_register(struct kn_file *f)
 {
-        struct epoll_event event = { .events = INTEREST, .data = { .ptr = f } };
+        struct epoll_event event = { .events = f->base.shared ? SHARED : INTEREST, .data = { .ptr = f } };
         int epfd = ep_of(f->base.backend)->epfd;
         int rc = rs_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, f->base.fd, &event);
 
@@ -40,6 +44,23 @@ static int file_register(struct kn_file *f)
                 rc = rs_sys_epoll_ctl(epfd, EPOLL_CTL_MOD, f->base.fd, &event);
         f->registered = rc == 0;
         return rc;
+}
+
+/* Should epoll not find it, somebody else has closed the descriptor, and the registration goes on if the file does. */
+static void ep_forget(struct kn_file *f)
+{
+        if (f->registered && rs_sys_epoll_ctl(ep_of(f->base.backend)->epfd, EPOLL_CTL_DEL, f->base.fd, NULL) < 0)
+                f->stray = true;
+        f->registered = false;
+}
+
+/* The pending operation of a direction is no more. A shared listener is registered while a task waits for it only: who
+ * is told must be able to look. */
+static void not_pending(struct kn_file *f, int d)
+{
+        f->pending[d] = NULL;
+        if (RS_UNLIKELY(f->base.shared))
+                ep_forget(f);
 }
 
 /* The pending operation of a direction that an event has made ready. */
@@ -53,7 +74,7 @@ static void file_advance(struct kn_file *f, int d)
         ssize_t result = kn_try(f, op);
         if (result == -EAGAIN)
                 return;
-        f->pending[d] = NULL;
+        not_pending(f, d);
         rs_backend_done(f->base.backend, op, result);
 }
 
@@ -98,7 +119,7 @@ static bool ep_cancel(struct rs_backend *b, struct rs_op *op)
         if (op->kind == RS_OP_POLL)
                 ep_foreign_cancel(ep_of(b), op);
         else if (op->kind != RS_OP_DISK)
-                kn_file_of(op->file)->pending[kn_direction(op)] = NULL;
+                not_pending(kn_file_of(op->file), kn_direction(op));
         op->state = RS_OP_IDLE;
         op->result = -ECANCELED;
         b->pending--;
@@ -128,14 +149,6 @@ static int ep_wait(struct rs_backend *b, int64_t deadline)
 }
 
 /* ---- the backend ---- */
-
-/* Should epoll not find it, somebody else has closed the descriptor, and the registration goes on if the file does. */
-static void ep_forget(struct kn_file *f)
-{
-        if (f->registered && rs_sys_epoll_ctl(ep_of(f->base.backend)->epfd, EPOLL_CTL_DEL, f->base.fd, NULL) < 0)
-                f->stray = true;
-        f->registered = false;
-}
 
 static void ep_destroy(struct rs_backend *b)
 {

@@ -245,7 +245,7 @@ static void try(struct ur *u, struct kn_file *f, struct rs_op *op)
                 done(u, op, result);
                 return;
         }
-        if (ur_op_of(op)->vain < 2)
+        if (ur_op_of(op)->vain < 2 && !f->base.shared) /* others may have been faster */
                 ur_op_of(op)->vain++;
         again(u, op);
 }

@@ -9,6 +9,7 @@
  * until the kernel has taken the SQE (SUBMIT_STABLE). */
 
 #include <poll.h>
+#include <sys/epoll.h>
 
 #include "base/addr.h"
 #include "io/uring.h"
@@ -21,8 +22,8 @@ bool ur_direct(const struct kn_file *f, const struct rs_op *op)
         case RS_OP_READ:
         case RS_OP_WRITE:
         case RS_OP_WRITE_VEC: return f->base.kind != RS_FILE_PIPE;
-        case RS_OP_ACCEPT: return true;
-        case RS_OP_CONNECT: return !f->started; /* one that was called tells what became of it when called again */
+        case RS_OP_ACCEPT: return !f->base.shared; /* one that is cancelled must not have been told in vain */
+        case RS_OP_CONNECT: return !f->started;    /* one that was called tells what became of it when called again */
         case RS_OP_SEND_FILE:
         case RS_OP_RECEIVE:
         case RS_OP_SEND:
@@ -49,6 +50,8 @@ static void fill_poll(struct io_uring_sqe *sqe, const struct rs_op *op)
 {
         if (op->kind == RS_OP_POLL)
                 io_uring_prep_poll_add(sqe, op->fd, (unsigned short)op->events);
+        else if (op->file->shared)
+                io_uring_prep_poll_add(sqe, op->file->fd, (unsigned)POLLIN | (unsigned)EPOLLEXCLUSIVE);
         else
                 io_uring_prep_poll_add(sqe, op->file->fd, kn_direction(op) == KN_READING ? POLLIN : POLLOUT);
 }

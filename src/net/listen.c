@@ -8,6 +8,7 @@
 
 #include "net/addr.h"
 #include "net/listener.h"
+#include "net/share.h"
 
 enum {
         BACKLOG = 1024,
@@ -39,6 +40,27 @@ static int listen_at(struct rs_loop *l, resha_listener *n, const resha_addr *add
         if (rc < 0) {
                 rs_unix_file_remove(&n->name);
                 ops->file_close(n->file);
+        }
+        return rc;
+}
+
+/* As one of several loops: the first listens, the others join it. */
+static int listen_shared(struct rs_loop *l, resha_listener *n, const resha_addr *addr, const resha_listen_opts *o,
+                         const char **ret_why)
+{
+        int rc = rs_share_enter(l, n, addr);
+
+        if (rc <= 0)
+                return rc;
+        rc = listen_at(l, n, addr, o, ret_why);
+        if (rc < 0) {
+                rs_share_leave(n);
+                return rc;
+        }
+        rc = rs_share_opened(n);
+        if (rc < 0) {
+                rs_unix_file_remove(&n->name);
+                l->backend->ops->file_close(n->file);
         }
         return rc;
 }
@@ -94,7 +116,7 @@ int resha_listen(const resha_addr *addr, const resha_listen_opts *opts, resha_li
         resha_listener *n = listener_new(l);
         if (!n)
                 return -ENOMEM;
-        rc = listen_at(l, n, addr, o, &why);
+        rc = o->shared ? listen_shared(l, n, addr, o, &why) : listen_at(l, n, addr, o, &why);
         if (rc == 0)
                 return give(n, ret_listener);
         resha_free(n);

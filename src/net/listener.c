@@ -8,6 +8,7 @@
 #include <resha/alloc.h>
 
 #include "net/listener.h"
+#include "net/share.h"
 #include "net/stream.h"
 
 static int accept_failed(const resha_listener *n, int code)
@@ -24,6 +25,7 @@ static int accept_failed(const resha_listener *n, int code)
 
 static void close_file(resha_listener *n)
 {
+        rs_share_leave(n);
         if (n->file)
                 n->loop->backend->ops->file_close(n->file);
         n->file = NULL;
@@ -35,8 +37,10 @@ void resha_listener_shutdown(resha_listener *n)
                 return;
         n->shut = true;
         rs_unix_file_remove(&n->name);
-        if (n->accepting)
+        if (n->op)
                 rs_operation_abort(n->loop, n->op, -ESHUTDOWN);
+        else if (n->accepting)
+                rs_share_turn_abort(n, -ESHUTDOWN);
         else
                 close_file(n);
         if (n->server)
@@ -73,9 +77,11 @@ void resha_listener_closep(resha_listener **n)
 
 /* ---- accepting ---- */
 
-static void accept_leave(resha_listener *n)
+static void accept_leave(resha_listener *n, int rc)
 {
         n->accepting = false;
+        if (RS_UNLIKELY(rc < 0 && n->member))
+                rs_share_pass_on(n);
         if (n->shut)
                 close_file(n);
         if (n->closer) {
@@ -106,6 +112,24 @@ static int accept_next(struct rs_loop *l, resha_listener *n, resha_stream **ret_
         return 1;
 }
 
+/* Told by another loop to look again, it begins anew. */
+static __attribute__((noinline)) int accept_shared(struct rs_loop *l, resha_listener *n, resha_stream **ret_stream)
+{
+        int rc;
+
+        do {
+                rc = rs_share_turn(l, n);
+                if (rc < 0)
+                        return rc;
+                rc = accept_next(l, n, ret_stream);
+                rs_share_turn_over(n);
+                if (rc != -EAGAIN)
+                        return rc;
+                rc = n->shut ? -ESHUTDOWN : rs_enter(&l);
+        } while (rc == 0);
+        return rc;
+}
+
 int resha_accept(resha_listener *n, resha_stream **ret_stream)
 {
         struct rs_loop *l;
@@ -120,8 +144,8 @@ int resha_accept(resha_listener *n, resha_stream **ret_stream)
         if (n->accepting)
                 return accept_failed(n, -EBUSY);
         n->accepting = true;
-        rc = accept_next(l, n, ret_stream);
-        accept_leave(n);
+        rc = n->member ? accept_shared(l, n, ret_stream) : accept_next(l, n, ret_stream);
+        accept_leave(n, rc);
         if (rc == -ESHUTDOWN)
                 return 0;
         return rc < 0 ? accept_failed(n, rc) : rc;

@@ -8,6 +8,7 @@
 
 #include "net/unix_file.h"
 
+struct rs_member;
 struct rs_server;
 
 struct resha_listener {
@@ -17,7 +18,9 @@ struct resha_listener {
         struct rs_wait *closer;
         struct rs_server *server; /* that accepts here, told at shutdown; then no more of it */
         resha_addr addr;
-        struct rs_unix_file name; /* that we have made */
+        struct rs_unix_file name; /* that we have made; of a queue that loops share: theirs */
+        struct rs_member *member; /* of those who share it; NULL: nobody else does */
+        struct rs_wait *turn;     /* of the task inside, while it waits for its turn with them */
         bool accepting;           /* a task is inside */
         bool shut, closing;
 };

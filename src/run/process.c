@@ -7,6 +7,7 @@
 
 #include "core/core.h"
 #include "net/resolve.h"
+#include "net/share.h"
 #include "os/overflow.h"
 #include "os/signals.h"
 #include "sys/nudge.h"
@@ -34,6 +35,7 @@ static void forked(void)
         rs_nudge_forked();
         rs_overflow_forked();
         rs_resolve_forked();
+        rs_share_forked();
         rs_watchdog_forked();
         rs_loop_forked();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where TLS starts: on what stream, after what, for how long; connections and servers. */
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "pair.h"
@@ -299,6 +300,75 @@ static int site_main(__attribute__((unused)) void *arg)
 TEST(tls_serves)
 {
         run_secure(site_main, NULL, NULL, TEST_AT);
+}
+
+/* ---- on several loops ---- */
+
+enum { SIDES = 3, VISITS = 60, LEAVES_AFTER = 10 };
+
+static resha_addr sides_at;
+static atomic_bool sides_ready;
+
+/* The second server goes in the middle. */
+static int greet_and_leave(resha_stream *s, void *arg)
+{
+        struct site *v = arg;
+        int rc = greet(s, arg);
+
+        if (v->refused_code && v->served == LEAVES_AFTER)
+                resha_listener_shutdown(v->l);
+        return rc;
+}
+
+static int serve_side(struct site *v)
+{
+        int rc = resha_listen(&v->at, &(resha_listen_opts){ .shared = true }, &v->l);
+
+        if (rc < 0)
+                return rc;
+        ASSERT_OK(resha_listener_addr(v->l, &sides_at));
+        atomic_store(&sides_ready, true);
+        rc = resha_tls_serve(v->l, server, greet_and_leave, v,
+                             &(resha_tls_serve_opts){ .serve = { .grace = RESHA_S(10) } });
+        resha_listener_close(v->l);
+        return rc;
+}
+
+static int visit_sides(void)
+{
+        while (!atomic_load(&sides_ready)) {
+                int rc = resha_sleep(RESHA_MS(1));
+                if (rc < 0)
+                        return rc;
+        }
+        struct site there = { .at = sides_at };
+        for (int i = 0; i < VISITS; i++)
+                visit(&there, "hello", 5);
+        return resha_fail(-ENODATA, "no more visits"); /* the others end */
+}
+
+static int side(void *arg)
+{
+        struct site *v = arg;
+
+        return v->refused ? visit_sides() : serve_side(v);
+}
+
+TEST(tls_serves_on_several_loops_from_one_queue)
+{
+        struct site sides[SIDES] = { [1].refused_code = 1, [2].refused = 1 };
+
+        server = tls_server(NULL);
+        client = tls_client(NULL);
+        for (int i = 0; i < SIDES; i++)
+                ASSERT_OK(resha_addr_parse("127.0.0.1", 0, &sides[i].at));
+        ASSERT_EQ(resha_run_loops(side, sides, SIDES, sizeof sides[0], &(resha_run_opts){ .backend = test_backend() }),
+                  -ENODATA);
+        resha_tls_unref(server);
+        resha_tls_unref(client);
+        printf("%u and %u\n", sides[0].served, sides[1].served);
+        ASSERT_EQ(sides[0].served + sides[1].served, VISITS);
+        ASSERT_TRUE(sides[1].served >= LEAVES_AFTER);
 }
 
 /* ---- connections that own what is under them ---- */

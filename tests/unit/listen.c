@@ -113,6 +113,128 @@ TASK(a_port_is_shared_only_where_all_want_it)
         return 0;
 }
 
+/* ---- one queue for several ---- */
+
+enum { SIDES = 3 };
+
+static const resha_listen_opts shared_opts = { .shared = true };
+
+struct side {
+        resha_listener *listener;
+        resha_task task;
+        int accepted, result;
+};
+
+/* Until the listener is shut down. */
+static int accept_all(void *arg)
+{
+        struct side *side = arg;
+        resha_stream *s;
+
+        while ((side->result = resha_accept(side->listener, &s)) == 1) {
+                side->accepted++;
+                resha_stream_close(s);
+        }
+        return side->result;
+}
+
+static int connect_once(const resha_addr *a)
+{
+        resha_stream *s;
+        int rc = resha_connect(a, NULL, &s);
+
+        if (rc == 0)
+                resha_stream_close(s);
+        return rc < 0 ? rc : resha_sleep(RESHA_MS(2));
+}
+
+static int connect_times(const resha_addr *a, int times)
+{
+        int rc = 0;
+
+        for (int i = 0; i < times && rc == 0; i++)
+                rc = connect_once(a);
+        return rc;
+}
+
+static int accepted(const struct side sides[SIDES])
+{
+        return sides[0].accepted + sides[1].accepted + sides[2].accepted;
+}
+
+/* The first listens, the second begins to accept before it. */
+static void sides_begin(struct side sides[SIDES], resha_group *g, const resha_addr *at)
+{
+        for (int i = 0; i < SIDES; i++)
+                ASSERT_OK(resha_listen(at, &shared_opts, &sides[i].listener));
+        for (int i = 0; i < SIDES; i++)
+                ASSERT_OK(resha_spawn_task(g, accept_all, &sides[(i + 1) % SIDES], &sides[(i + 1) % SIDES].task));
+        ASSERT_OK(resha_sleep(RESHA_MS(2)));
+}
+
+static void one_queue_for_all(const resha_addr *asked)
+{
+        struct side sides[SIDES] = { 0 };
+        resha_stream *s;
+        resha_addr at;
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
+        sides_begin(sides, &g, asked);
+        ASSERT_OK(resha_listener_addr(sides[2].listener, &at));
+        ASSERT_OK(connect_times(&at, 6));
+        ASSERT_EQ(accepted(sides), 6);
+        for (int i = 0; i < SIDES && test_is_sim(); i++)
+                ASSERT_EQ(sides[i].accepted, 2);
+        resha_listener_shutdown(sides[0].listener); /* it has listened first; the others go on */
+        ASSERT_OK(connect_times(&at, 2));
+        resha_task_cancel(&sides[1].task);
+        ASSERT_OK(resha_task_wait(&sides[1].task, NULL));
+        ASSERT_EQ(sides[0].result, 0);
+        ASSERT_EQ(sides[1].result, -ECANCELED);
+        ASSERT_OK(connect_times(&at, 3));
+        ASSERT_EQ(accepted(sides), 11);
+        resha_listener_close(sides[2].listener);
+        ASSERT_OK(connect_once(&at)); /* one is left, in which nobody accepts */
+        ASSERT_EQ(resha_accept(sides[1].listener, &s), 1);
+        resha_stream_close(s);
+        resha_listener_close(sides[1].listener);
+        ASSERT_TRUE(connect_once(&at) < 0);
+        resha_listener_close(sides[0].listener);
+        ASSERT_EQ(resha_group_end(&g, 0), 0);
+}
+
+TASK(shared_listeners_have_one_queue)
+{
+        resha_addr a;
+
+        ASSERT_OK(resha_addr_parse("127.0.0.1", 0, &a));
+        one_queue_for_all(&a);
+        ASSERT_OK(resha_addr_unix(name(), &a));
+        one_queue_for_all(&a);
+        one_queue_for_all(&a); /* again: nothing is left of it */
+        return 0;
+}
+
+TASK(who_listens_without_sharing_is_another_one)
+{
+        resha_listener *n, *second;
+        resha_addr a;
+
+        ASSERT_OK(resha_addr_unix(name(), &a));
+        ASSERT_OK(resha_listen(&a, NULL, &n));
+        ASSERT_EQ(resha_listen(&a, &shared_opts, &second), -EADDRINUSE);
+        ASSERT_EQ(resha_listen(&a, &shared_opts, &second), -EADDRINUSE); /* it would be the first again */
+        resha_listener_close(n);
+        ASSERT_OK(resha_listen(&a, &shared_opts, &n));
+        ASSERT_EQ(resha_listen(&a, NULL, &second), -EADDRINUSE);
+        ASSERT_OK(resha_listen(&a, &shared_opts, &second));
+        resha_listener_close(n);
+        assert_connects(second);
+        resha_listener_close(second);
+        return 0;
+}
+
 TASK(ipv6_alone_leaves_the_port_to_ipv4)
 {
         resha_listener *six, *four;
