@@ -75,6 +75,57 @@ static int64_t told;  /* when it was last reported that they hang */
 
 int64_t rs_lookup_hang_ns = 1000000000;
 
+/* ---- forks ---- */
+
+/* The C library holds a lock while getaddrinfo() looks at resolv.conf, and does not give it up in a forked child, whose
+ * own getaddrinfo() would wait for it for ever. So a fork comes between look-ups: none begins meanwhile, and those that
+ * run are waited for, unless they have done so for long: such a one waits for a name server, without the lock. */
+static struct {
+        struct rs_lock lock;
+        struct rs_cond change;
+        unsigned running, forks;
+        int64_t began; /* the last of those that run */
+} gate = { .lock = RS_LOCK_INIT, .change = RS_COND_INIT };
+
+int64_t rs_lookup_long_ns = 50000000;
+
+static void gate_enter(void)
+{
+        rs_lock(&gate.lock);
+        while (gate.forks)
+                (void)rs_cond_wait(&gate.change, &gate.lock, INT64_MAX);
+        gate.running++;
+        gate.began = rs_sys_now();
+        rs_unlock(&gate.lock);
+}
+
+static void gate_leave(void)
+{
+        rs_lock(&gate.lock);
+        gate.running--;
+        if (gate.forks)
+                rs_cond_broadcast(&gate.change);
+        rs_unlock(&gate.lock);
+}
+
+void rs_resolve_before_fork(void)
+{
+        rs_lock(&gate.lock);
+        gate.forks++;
+        bool wait = true;
+        while (wait && gate.running)
+                wait = rs_cond_wait(&gate.change, &gate.lock, gate.began + rs_lookup_long_ns);
+        rs_unlock(&gate.lock);
+}
+
+void rs_resolve_after_fork(void)
+{
+        rs_lock(&gate.lock);
+        gate.forks--;
+        rs_cond_broadcast(&gate.change);
+        rs_unlock(&gate.lock);
+}
+
 /* ---- look-ups; all with the lock ---- */
 
 static void lookup_free(struct lookup *k)
@@ -178,7 +229,9 @@ static void lookup_ask(struct lookup *k)
         struct addrinfo *list = NULL;
         struct rs_answer *a = &k->answer;
 
+        gate_enter();
         a->eai = rs_sys_getaddrinfo(k->host, k->service[0] ? k->service : NULL, &hints, &list, &a->error);
+        gate_leave();
         if (a->eai)
                 return;
         a->eai = lookup_copy(k, list);
@@ -337,7 +390,9 @@ static int become_customer(struct rs_loop *l)
 
 void rs_resolve_forked(void)
 {
-        lock = (struct rs_lock)RS_LOCK_INIT;
+        lock = gate.lock = (struct rs_lock)RS_LOCK_INIT;
+        gate.change = (struct rs_cond)RS_COND_INIT;
+        gate.running = gate.forks = 0;
         crew = (struct rs_workers)RS_WORKERS_INIT(THREADS_MAX, "resha-names");
         lookups = (struct rs_list){ 0 };
         customers = 0;

@@ -16,6 +16,9 @@ enum {
 /* A look-up that runs for so long hangs; tests make it shorter. */
 extern int64_t rs_lookup_hang_ns;
 
+/* After how long a fork does not wait for a look-up any more. For tests. */
+extern int64_t rs_lookup_long_ns;
+
 /* Waits for the answer to (host, service; "" for none), which has port 0 without a service. The caller has entered. 1:
  * the answer was there and it has not waited; 0: it has; -ECANCELED, -ENOMEM, -EAGAIN: no thread. Cancellation point
  * unless the result is 1. */

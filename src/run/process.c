@@ -44,7 +44,7 @@ static void forked(void)
 int rs_process_watch_forks(void)
 {
         rs_lock(&sigpipe.lock);
-        int rc = sigpipe.watches_forks ? 0 : rs_thread_at_fork(forked);
+        int rc = sigpipe.watches_forks ? 0 : rs_thread_at_fork(rs_resolve_before_fork, rs_resolve_after_fork, forked);
         sigpipe.watches_forks = rc == 0;
         rs_unlock(&sigpipe.lock);
         return rc;

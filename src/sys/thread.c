@@ -157,9 +157,9 @@ void rs_thread_signal(struct rs_thread t, int sig)
         (void)pthread_kill(t.id, sig); /* -EAGAIN: as many are queued already as may be */
 }
 
-int rs_thread_at_fork(void (*child)(void))
+int rs_thread_at_fork(void (*before)(void), void (*after)(void), void (*child)(void))
 {
-        return -pthread_atfork(NULL, NULL, child);
+        return -pthread_atfork(before, after, child);
 }
 
 void rs_thread_stack(const void **ret_bottom, size_t *ret_size)

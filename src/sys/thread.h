@@ -55,8 +55,9 @@ struct rs_thread rs_thread_self(void);
 void rs_thread_signal(struct rs_thread t, int sig); /* it lives */
 void rs_thread_detach_self(void);                   /* nobody will join it */
 
-/* child() runs in each child process that is forked from now on, on its only thread. 0, -ENOMEM. */
-int rs_thread_at_fork(void (*child)(void));
+/* From now on before() and after() run around each fork of the process, on the thread that forks, and child() in each
+ * child, on its only thread. 0, -ENOMEM. */
+int rs_thread_at_fork(void (*before)(void), void (*after)(void), void (*child)(void));
 
 /* In a forked child: a thread of ours has the signal mask of the program's. */
 void rs_thread_forked(void);

@@ -4,9 +4,11 @@
 
 #include "common.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,6 +16,8 @@
 
 #include <resha/process.h>
 #include <resha/test.h>
+
+#include "net/lookup.h"
 
 /* A child that hangs is ended by the alarm. */
 static pid_t fork_here(void)
@@ -313,6 +317,70 @@ TEST(another_thread_may_fork_while_the_loop_is_busy)
         if (real_under_tsan() || real_under_asan())
                 test_skip("the sanitizer's own locks may be taken in the child");
         RUN(busy, NULL);
+}
+
+/* The C library's lock for getaddrinfo() is not given up in a child, so no look-up may be in the middle of it. */
+static atomic_int looking;
+static atomic_bool holds, forked;
+
+static int looks_slowly(enum rs_syscall call)
+{
+        if (call != RS_SYS_GETADDRINFO)
+                return 0;
+        atomic_store(&looking, 1);
+        for (int i = 0; atomic_load(&holds) ? !atomic_load(&forked) : i < 200; i++)
+                usleep(100);
+        atomic_store(&looking, 2);
+        return -EIO;
+}
+
+static int look_up_once(void *arg)
+{
+        resha_addr addrs[4];
+        size_t n;
+
+        resha_resolve_forget();
+        return resha_resolve(arg, "80", addrs, 4, &n) < 0 ? 0 : -EIO;
+}
+
+static int fork_meanwhile(__attribute__((unused)) void *arg)
+{
+        while (!atomic_load(&looking))
+                usleep(100);
+        pid_t pid = fork_here();
+        if (pid == 0)
+                _exit(atomic_load(&looking));
+        atomic_store(&forked, true);
+        return WEXITSTATUS(status_of(pid));
+}
+
+/* What a child of the thread that forks while the other looks up sees of it. */
+static int forked_while_it_looks(int64_t at_most)
+{
+        int64_t before = rs_lookup_long_ns;
+        RESHA_GROUP(g);
+
+        rs_lookup_long_ns = at_most;
+        atomic_store(&looking, 0);
+        atomic_store(&forked, false);
+        atomic_store(&holds, at_most == 0);
+        rs_fault_hook = looks_slowly;
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, look_up_once, (char *)"localhost");
+        int seen = resha_pool_run(NULL, fork_meanwhile, NULL, NULL);
+        ASSERT_OK(resha_group_end(&g, 0));
+        rs_fault_hook = NULL;
+        rs_lookup_long_ns = before;
+        return seen;
+}
+
+TASK(a_fork_comes_between_look_ups_that_take_a_short_time)
+{
+        if (test_is_sim() || real_under_tsan())
+                test_skip("there is no thread, or no fork with threads");
+        ASSERT_EQ(forked_while_it_looks(INT64_C(20000000000)), 2);
+        ASSERT_EQ(forked_while_it_looks(0), 1); /* one that takes long is not waited for */
+        return 0;
 }
 
 TASK(a_child_may_fork_and_so_on)
