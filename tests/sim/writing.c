@@ -94,11 +94,11 @@ static void close_file(int *fd)
 static int make_file(void)
 {
         int fd = memfd_create("text", MFD_CLOEXEC);
+        char text[SIZE];
 
-        for (size_t i = 0; i < SIZE; i++) {
-                char c = at(i);
-                ASSERT_EQ(write(fd, &c, 1), 1);
-        }
+        for (size_t i = 0; i < SIZE; i++)
+                text[i] = at(i);
+        ASSERT_EQ(write(fd, text, SIZE), SIZE);
         return fd;
 }
 
