@@ -6,8 +6,8 @@
  * wakes, which sees that somebody wants to know (core/inbox.c). A program that is idle is woken by nobody; one
  * that wakes often wakes the watchdog at most once a period.
  *
- * What is no block: a thread that gets no processor (the kernel counts that time, it is taken off), and a look that
- * comes late, because the machine or the process stood still: then all begins anew.
+ * What is no block: a thread that gets no processor (the kernel counts that time, it is taken off), and what makes a
+ * look come late, because the machine or the process stood still.
  *
  * A report is made with the lock, so a run cannot end under it. Names that are a task's own are not shown: they may be
  * gone at any moment. */
@@ -16,10 +16,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unwind.h>
 
 #include "sys/sanitize.h"
-#include "sys/switch.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 
@@ -48,39 +46,18 @@ struct stack {
         size_t depth;
 };
 
-static _Unwind_Reason_Code frame(struct _Unwind_Context *c, void *arg)
-{
-        struct stack *s = arg;
-        uintptr_t address = _Unwind_GetIP(c), start = _Unwind_GetRegionStart(c);
-
-        if (!address || start == (uintptr_t)rs_task_entry || s->depth == DEPTH)
-                return _URC_END_OF_STACK;
-        s->addresses[s->depth++] = (const void *)address;
-#ifdef RS_HAVE_OBSERVE
-        if (start == (uintptr_t)rs_switch_observe)
-                s->depth = 0; /* those before are the watchdog's own */
-#endif
-        return _URC_NO_REASON;
-}
-
-static size_t unwind(void *arg)
-{
-        _Unwind_Backtrace(frame, arg);
-        return ((struct stack *)arg)->depth;
-}
-
 static void look_at_stack(const struct rs_watched *w, const struct rs_task *t, struct stack *s)
 {
         const struct rs_loop *l = w->loop;
         const char *native = l->native.bottom;
-        struct rs_observe_stack stacks[2] = { { native, native ? native + l->native.size : NULL } };
-        const struct rs_stack *own = t ? READ(t->stack) : NULL;
+        const struct rs_stack *task = t ? READ(t->stack) : NULL;
+        struct rs_observe_stacks stacks = { .end = (const void *)(uintptr_t)rs_task_entry };
 
-        if (own)
-                stacks[1] = (struct rs_observe_stack){ own->base + l->stacks.guard, own->top };
-        s->depth = 0;
-        if (!rs_observe_visit(w->tid, stacks, 2, unwind, s))
-                s->depth = 0;
+        if (native)
+                stacks.own = (struct rs_observe_stack){ native, native + l->native.size };
+        if (task)
+                stacks.task = (struct rs_observe_stack){ task->base + l->stacks.guard, task->top };
+        s->depth = rs_observe_stack(w->tid, &stacks, s->addresses, DEPTH);
 }
 
 /* ---- reports ---- */
@@ -144,27 +121,31 @@ static void begin_anew(struct rs_watched *w)
         w->next = w->limit;
 }
 
-/* Without the time in which the thread could not run. It is known when it is over; before that, of a thread which could
- * run but has done hardly anything since the last look, it is what has passed since then. */
-static int64_t blocked_for(struct rs_watched *w, int64_t now)
+/* Without the time in which the thread could not run. The kernel knows that when it is over; before that, of a thread
+ * which could run but has done hardly anything since the last look, it is what has passed since it did. And if more
+ * has passed than `most`, nothing tells that the thread was not held up by the same: then counts what it has run. */
+static int64_t blocked_for(struct rs_watched *w, int64_t now, int64_t most)
 {
         struct rs_observe_times t;
 
         rs_observe_times(w->tid, &t);
-        if (!w->since) {
-                w->since = now;
-                w->then = t;
-        } else if ((t.ran || t.waited) && (t.ran - w->last.ran) < (now - w->looked) / LOOKS &&
-                   rs_observe_runs(w->tid)) {
-                w->since += now - w->looked;
+        if (!w->since) { /* it has moved since the last look, or is new */
+                w->since = w->went = w->looked = now;
+                w->then = w->last = t;
         }
+        int64_t passed = now - w->looked, ran = t.ran - w->last.ran;
+        int64_t free = passed - (t.waited - w->last.waited), known = ran > most ? ran : most;
+        if (free > known)
+                w->since += free - known;
+        if (!(t.ran || t.waited) || ran >= passed / LOOKS || !rs_observe_runs(w->tid))
+                w->went = now;
         w->looked = now;
         w->last = t;
-        return now - w->since - (t.waited - w->then.waited);
+        return w->went - w->since - (t.waited - w->then.waited);
 }
 
 /* True: the loop sleeps. */
-static bool look(struct rs_watched *w, int64_t now)
+static bool look(struct rs_watched *w, int64_t now, int64_t most)
 {
         bool asleep = rs_inbox_sleeps(w->loop->inbox);
         uint64_t stamp = stamp_of(w->loop);
@@ -174,9 +155,10 @@ static bool look(struct rs_watched *w, int64_t now)
                         over(w, now - w->since);
                 w->stamp = stamp;
                 begin_anew(w);
-                return asleep;
         }
-        int64_t ns = blocked_for(w, now);
+        if (asleep)
+                return true;
+        int64_t ns = blocked_for(w, now, most);
         if (ns >= w->next) {
                 blocked(w, ns);
                 w->next = 2 * ns;
@@ -185,15 +167,13 @@ static bool look(struct rs_watched *w, int64_t now)
 }
 
 /* All loops. True: all of them sleep. */
-static bool look_at_all(int64_t now, bool late)
+static bool look_at_all(int64_t now, int64_t most)
 {
         bool asleep = true;
 
         for (struct rs_node *n = dog.all.first; n; n = n->next) {
                 struct rs_watched *w = RS_CONTAINER(n, struct rs_watched, node);
-                if (late && !w->reported)
-                        begin_anew(w);
-                asleep = look(w, now) && asleep;
+                asleep = look(w, now, most) && asleep;
         }
         return asleep;
 }
@@ -227,23 +207,23 @@ static bool all_asleep(void)
 
 static void *watch(void *arg)
 {
-        int64_t due = 0;
+        struct rs_observe_times own, before = { 0 };
 
         rs_lock(&dog.lock);
         while (!dog.ends) {
                 int64_t now = rs_sys_now(), step = period();
-                bool asleep = look_at_all(now, due && now - due > step);
-                if (asleep) {
-                        rs_inbox_watch_begin();
-                        if (all_asleep())
-                                doze();
-                        else
-                                rs_inbox_watch_end();
-                        due = 0;
+                rs_observe_times(rs_observe_self(), &own);
+                int64_t waited = own.waited - before.waited;
+                before = own;
+                if (!look_at_all(now, 2 * step + waited)) {
+                        rs_cond_wait(&dog.change, &dog.lock, now + step);
                         continue;
                 }
-                due = now + step;
-                rs_cond_wait(&dog.change, &dog.lock, due);
+                rs_inbox_watch_begin();
+                if (all_asleep())
+                        doze();
+                else
+                        rs_inbox_watch_end();
         }
         rs_unlock(&dog.lock);
         return arg;

@@ -13,10 +13,12 @@ struct rs_watched {
         struct rs_node node;
         struct rs_loop *loop;
         pid_t tid;
-        int64_t limit;                      /* ns */
-        uint64_t stamp;                     /* what the loop had done at the last look */
-        int64_t since;                      /* of that stamp; 0: it has moved since the look before */
-        int64_t looked;                     /* of the last look that found it so */
+        int64_t limit;  /* ns */
+        uint64_t stamp; /* what the loop had done at the last look */
+        /* of that stamp, and later by what does not count; 0: it sleeps, or has just moved */
+        int64_t since;
+        int64_t looked;                     /* when the last look found it so, */
+        int64_t went;                       /* and the last that found the thread not kept from running */
         struct rs_observe_times then, last; /* of the thread, at those */
         int64_t next;                       /* how long it may be blocked before the next report */
         const char *task;                   /* the one that was reported, */

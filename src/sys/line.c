@@ -10,85 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- reading ---- */
-
-struct reader {
-        const uint8_t *at, *end;
-        bool bad;
-};
-
-static uint64_t fixed(struct reader *r, unsigned size)
-{
-        uint64_t v = 0;
-
-        if ((size_t)(r->end - r->at) < size) {
-                r->bad = true;
-                r->at = r->end;
-                return 0;
-        }
-        for (unsigned i = 0; i < size && i < 8; i++)
-                v |= (uint64_t)r->at[i] << 8 * i;
-        r->at += size;
-        return v;
-}
-
-static uint64_t uleb(struct reader *r)
-{
-        uint64_t v = 0;
-        uint8_t byte;
-        unsigned shift = 0;
-
-        do {
-                byte = (uint8_t)fixed(r, 1);
-                if (shift < 64)
-                        v |= (uint64_t)(byte & 0x7f) << shift;
-                shift += 7;
-        } while (byte & 0x80 && !r->bad);
-        return v;
-}
-
-static int64_t sleb(struct reader *r)
-{
-        uint64_t v = 0;
-        uint8_t byte;
-        unsigned shift = 0;
-
-        do {
-                byte = (uint8_t)fixed(r, 1);
-                if (shift < 64)
-                        v |= (uint64_t)(byte & 0x7f) << shift;
-                shift += 7;
-        } while (byte & 0x80 && !r->bad);
-        if (shift < 64 && byte & 0x40)
-                v |= ~UINT64_C(0) << shift;
-        return (int64_t)v;
-}
-
-static const char *string(struct reader *r)
-{
-        const char *s = (const char *)r->at;
-        const uint8_t *end = memchr(r->at, 0, (size_t)(r->end - r->at));
-
-        r->bad |= !end;
-        r->at = end ? end + 1 : r->end;
-        return end ? s : "";
-}
-
-static void skip(struct reader *r, uint64_t n)
-{
-        if (n > (uint64_t)(r->end - r->at)) {
-                r->bad = true;
-                n = (uint64_t)(r->end - r->at);
-        }
-        r->at += n;
-}
+#include "sys/dwarf.h"
 
 /* ---- sections ---- */
 
-static struct reader section(const struct rs_image *image, const char *name)
+static struct rs_reader section(const struct rs_image *image, const char *name)
 {
         const ElfW(Ehdr) *h = (const void *)image->data;
-        struct reader none = { .bad = true };
+        struct rs_reader none = { .bad = true };
 
         if (image->size < sizeof *h || h->e_shoff > image->size || h->e_shoff % 8 ||
             h->e_shnum > (image->size - h->e_shoff) / sizeof(ElfW(Shdr)) || h->e_shstrndx >= h->e_shnum)
@@ -104,19 +33,19 @@ static struct reader section(const struct rs_image *image, const char *name)
                     s[i].sh_size > image->size - s[i].sh_offset)
                         return none;
                 const uint8_t *data = (const uint8_t *)image->data + s[i].sh_offset;
-                return (struct reader){ data, data + s[i].sh_size, false };
+                return (struct rs_reader){ data, data + s[i].sh_size, false };
         }
         return none;
 }
 
 static const char *string_at(const struct rs_image *image, const char *name, uint64_t offset)
 {
-        struct reader r = section(image, name);
+        struct rs_reader r = section(image, name);
 
         if (r.bad)
                 return "";
-        skip(&r, offset);
-        return r.bad ? "" : string(&r);
+        rs_read_skip(&r, offset);
+        return r.bad ? "" : rs_read_string(&r);
 }
 
 /* ---- one unit ---- */
@@ -125,7 +54,7 @@ enum { FORMS_MAX = 16 };
 
 struct unit {
         const struct rs_image *image;
-        struct reader program, files;
+        struct rs_reader program, files;
         unsigned version, offset_size, address_size;
         uint8_t min_length, line_range, opcode_base;
         int8_t line_base;
@@ -133,38 +62,38 @@ struct unit {
 };
 
 /* One field of a table of files (DWARF 5, 6.2.4.1). A text, or NULL. */
-static const char *field(struct unit *u, struct reader *r, uint64_t form, uint64_t *ret_number)
+static const char *field(struct unit *u, struct rs_reader *r, uint64_t form, uint64_t *ret_number)
 {
         *ret_number = 0;
         switch (form) {
-        case 0x08: return string(r);                                                        /* string */
-        case 0x1f: return string_at(u->image, ".debug_line_str", fixed(r, u->offset_size)); /* line_strp */
-        case 0x0e: return string_at(u->image, ".debug_str", fixed(r, u->offset_size));      /* strp */
-        case 0x0b: *ret_number = fixed(r, 1); return NULL;                                  /* data1 */
-        case 0x05: *ret_number = fixed(r, 2); return NULL;
-        case 0x06: *ret_number = fixed(r, 4); return NULL;
-        case 0x07: *ret_number = fixed(r, 8); return NULL;
-        case 0x1e: skip(r, 16); return NULL;           /* data16 */
-        case 0x0f: *ret_number = uleb(r); return NULL; /* udata */
-        case 0x09: skip(r, uleb(r)); return NULL;      /* block */
+        case 0x08: return rs_read_string(r);                                                        /* string */
+        case 0x1f: return string_at(u->image, ".debug_line_str", rs_read_fixed(r, u->offset_size)); /* line_strp */
+        case 0x0e: return string_at(u->image, ".debug_str", rs_read_fixed(r, u->offset_size));      /* strp */
+        case 0x0b: *ret_number = rs_read_fixed(r, 1); return NULL;                                  /* data1 */
+        case 0x05: *ret_number = rs_read_fixed(r, 2); return NULL;
+        case 0x06: *ret_number = rs_read_fixed(r, 4); return NULL;
+        case 0x07: *ret_number = rs_read_fixed(r, 8); return NULL;
+        case 0x1e: rs_read_skip(r, 16); return NULL;              /* data16 */
+        case 0x0f: *ret_number = rs_read_uleb(r); return NULL;    /* udata */
+        case 0x09: rs_read_skip(r, rs_read_uleb(r)); return NULL; /* block */
         default: r->bad = true; return NULL;
         }
 }
 
 /* A table of version 5; the name of entry `wanted`, and what follows the table in r. */
-static const char *table(struct unit *u, struct reader *r, uint64_t wanted)
+static const char *table(struct unit *u, struct rs_reader *r, uint64_t wanted)
 {
         uint64_t forms[FORMS_MAX][2], number;
-        unsigned n_forms = (unsigned)fixed(r, 1);
+        unsigned n_forms = (unsigned)rs_read_fixed(r, 1);
         const char *name = NULL;
 
         if (n_forms > FORMS_MAX)
                 r->bad = true;
         for (unsigned i = 0; i < n_forms && !r->bad; i++) {
-                forms[i][0] = uleb(r);
-                forms[i][1] = uleb(r);
+                forms[i][0] = rs_read_uleb(r);
+                forms[i][1] = rs_read_uleb(r);
         }
-        uint64_t n = uleb(r);
+        uint64_t n = rs_read_uleb(r);
         for (uint64_t k = 0; k < n && !r->bad; k++)
                 for (unsigned i = 0; i < n_forms && !r->bad; i++) {
                         const char *text = field(u, r, forms[i][1], &number);
@@ -176,48 +105,48 @@ static const char *table(struct unit *u, struct reader *r, uint64_t wanted)
 
 static const char *file_name(struct unit *u, uint64_t file)
 {
-        struct reader r = u->files;
+        struct rs_reader r = u->files;
 
         if (u->version >= 5) {
                 (void)table(u, &r, UINT64_MAX); /* folders */
                 return table(u, &r, file);
         }
-        while (!r.bad && *string(&r))
+        while (!r.bad && *rs_read_string(&r))
                 ; /* folders */
         for (uint64_t i = 1; !r.bad; i++) {
-                const char *name = string(&r);
+                const char *name = rs_read_string(&r);
                 if (!*name)
                         return NULL;
                 if (i == file)
                         return name;
-                (void)uleb(&r), (void)uleb(&r), (void)uleb(&r);
+                (void)rs_read_uleb(&r), (void)rs_read_uleb(&r), (void)rs_read_uleb(&r);
         }
         return NULL;
 }
 
 /* The header. r: behind the length of the unit, up to its end. */
-static bool unit_open(struct unit *u, struct reader r)
+static bool unit_open(struct unit *u, struct rs_reader r)
 {
-        u->version = (unsigned)fixed(&r, 2);
+        u->version = (unsigned)rs_read_fixed(&r, 2);
         if (u->version < 2 || u->version > 5)
                 return false;
         u->address_size = sizeof(void *);
         if (u->version >= 5) {
-                u->address_size = (unsigned)fixed(&r, 1);
-                skip(&r, 1);
+                u->address_size = (unsigned)rs_read_fixed(&r, 1);
+                rs_read_skip(&r, 1);
         }
-        uint64_t header = fixed(&r, u->offset_size);
+        uint64_t header = rs_read_fixed(&r, u->offset_size);
         u->program = r;
-        skip(&u->program, header);
-        u->min_length = (uint8_t)fixed(&r, 1);
+        rs_read_skip(&u->program, header);
+        u->min_length = (uint8_t)rs_read_fixed(&r, 1);
         if (u->version >= 4)
-                skip(&r, 1);
-        skip(&r, 1);
-        u->line_base = (int8_t)fixed(&r, 1);
-        u->line_range = (uint8_t)fixed(&r, 1);
-        u->opcode_base = (uint8_t)fixed(&r, 1);
+                rs_read_skip(&r, 1);
+        rs_read_skip(&r, 1);
+        u->line_base = (int8_t)rs_read_fixed(&r, 1);
+        u->line_range = (uint8_t)rs_read_fixed(&r, 1);
+        u->opcode_base = (uint8_t)rs_read_fixed(&r, 1);
         u->lengths = r.at;
-        skip(&r, u->opcode_base ? u->opcode_base - 1u : 0);
+        rs_read_skip(&r, u->opcode_base ? u->opcode_base - 1u : 0);
         u->files = r;
         u->files.end = u->program.at;
         return !r.bad && !u->program.bad && u->line_range && u->opcode_base;
@@ -241,53 +170,53 @@ static void emit(struct machine *m, bool ends)
                 m->before = ends ? (struct row){ 0 } : m->now;
 }
 
-static void extended(const struct unit *u, struct reader *r, struct machine *m)
+static void extended(const struct unit *u, struct rs_reader *r, struct machine *m)
 {
-        uint64_t length = uleb(r);
-        struct reader inner = *r;
+        uint64_t length = rs_read_uleb(r);
+        struct rs_reader inner = *r;
 
-        skip(r, length);
+        rs_read_skip(r, length);
         inner.end = r->at;
-        switch (length ? fixed(&inner, 1) : 0) {
+        switch (length ? rs_read_fixed(&inner, 1) : 0) {
         case 1: /* DW_LNE_end_sequence */
                 emit(m, true);
                 m->now = (struct row){ .file = 1, .line = 1 };
                 break;
-        case 2: m->now.address = fixed(&inner, u->address_size); break; /* DW_LNE_set_address */
+        case 2: m->now.address = rs_read_fixed(&inner, u->address_size); break; /* DW_LNE_set_address */
         default: break;
         }
 }
 
-static void standard(const struct unit *u, struct reader *r, struct machine *m, uint8_t opcode)
+static void standard(const struct unit *u, struct rs_reader *r, struct machine *m, uint8_t opcode)
 {
         switch (opcode) {
         case 1: emit(m, false); break; /* copy */
         case 2:
-                m->now.address += uleb(r) * u->min_length;
+                m->now.address += rs_read_uleb(r) * u->min_length;
                 break; /* advance_pc */
         /* advance_line */
-        case 3: m->now.line += (uint64_t)sleb(r); break;
+        case 3: m->now.line += (uint64_t)rs_read_sleb(r); break;
         case 4:
-                m->now.file = uleb(r);
+                m->now.file = rs_read_uleb(r);
                 break; /* set_file */
         /* const_add_pc */
         case 8: m->now.address += (255u - u->opcode_base) / u->line_range * (uint64_t)u->min_length; break;
-        case 9: m->now.address += fixed(r, 2); break; /* fixed_advance_pc */
+        case 9: m->now.address += rs_read_fixed(r, 2); break; /* fixed_advance_pc */
         default:
                 for (unsigned i = 0; i < u->lengths[opcode - 1]; i++)
-                        (void)uleb(r);
+                        (void)rs_read_uleb(r);
         }
 }
 
 /* Runs the program of a unit. True: m->before covers the address. */
 static bool unit_run(const struct unit *u, struct machine *m)
 {
-        struct reader r = u->program;
+        struct rs_reader r = u->program;
 
         m->now = (struct row){ .file = 1, .line = 1 };
         m->before = (struct row){ 0 };
         while (!m->found && !r.bad && r.at < r.end) {
-                uint8_t opcode = (uint8_t)fixed(&r, 1);
+                uint8_t opcode = (uint8_t)rs_read_fixed(&r, 1);
                 if (opcode >= u->opcode_base) {
                         unsigned by = opcode - u->opcode_base;
                         m->now.address += by / u->line_range * (uint64_t)u->min_length;
@@ -304,18 +233,18 @@ static bool unit_run(const struct unit *u, struct machine *m)
 
 bool rs_line_format(const struct rs_image *image, uintptr_t address, char *buf, size_t size)
 {
-        struct reader r = section(image, ".debug_line");
+        struct rs_reader r = section(image, ".debug_line");
 
         while (!r.bad && r.at < r.end) {
                 struct unit u = { .image = image, .offset_size = 4 };
                 struct machine m = { .wanted = address };
-                uint64_t length = fixed(&r, 4);
+                uint64_t length = rs_read_fixed(&r, 4);
                 if (length == 0xffffffff) {
-                        length = fixed(&r, 8);
+                        length = rs_read_fixed(&r, 8);
                         u.offset_size = 8;
                 }
-                struct reader inner = r;
-                skip(&r, length);
+                struct rs_reader inner = r;
+                rs_read_skip(&r, length);
                 inner.end = r.at;
                 if (r.bad || !unit_open(&u, inner) || !unit_run(&u, &m))
                         continue;

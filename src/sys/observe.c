@@ -4,11 +4,11 @@
  * No call of the other thread may end in another way because somebody looks. So it depends on where it is, which
  * /proc/self/task/TID/syscall tells:
  *
- *   - in a system call that no signal ends but with EINTR (sleep, poll, ...): no signal is sent. The stack is copied,
- *     and unwound as a copy: words in it that point into the stack are moved along, so that frame pointers lead on in
- *     the copy. The file gives stack pointer and place only; other registers are looked for: see guess_frame().
+ *   - in a system call that no signal ends but with EINTR (sleep, poll, ...): no signal is sent. The stack is copied;
+ *     if the thread is still there then, the copy is unwound. The file gives stack pointer and place only: unwind.c
+ *     knows how to go on from that.
  *   - elsewhere: a real-time signal, whose handler hands its registers over and keeps the thread still until its stack
- *     was copied, a tenth of a second at most; a copy that took longer is thrown away. System calls begin again after
+ *     was copied, HOLD_MS at most; a copy that took longer is thrown away. System calls begin again after
  *     it (SA_RESTART). Nothing but that is done in the handler, which may run at any point of the program.
  *
  * That it goes from computing to one of the calls of the first kind between the look at /proc and the signal is
@@ -31,8 +31,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "sys/switch.h"
 #include "sys/sys.h"
+#include "sys/unwind.h"
 
 pid_t rs_observe_self(void)
 {
@@ -65,14 +65,16 @@ void rs_observe_times(pid_t tid, struct rs_observe_times *t)
         t->waited = strtoll(end, NULL, 10);
 }
 
+/* From `stat`, which everybody may read: `syscall` says the same, but not of a process that may not be dumped. */
 bool rs_observe_runs(pid_t tid)
 {
         char text[256];
+        const char *name_end = read_proc(tid, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
 
-        return read_proc(tid, "syscall", text, sizeof text) && strncmp(text, "running", 7) == 0;
+        return name_end && strncmp(name_end, ") R", 3) == 0;
 }
 
-#ifdef RS_HAVE_OBSERVE
+#ifdef RS_HAVE_UNWIND
 
 /* ---- where it is ---- */
 
@@ -108,16 +110,18 @@ static bool find_place(pid_t tid, struct place *p)
 static bool never_restarts(long call)
 {
         switch (call) {
+#ifdef __x86_64__ /* newer architectures have the general forms only */
+        case SYS_poll:
+        case SYS_select:
+        case SYS_epoll_wait:
+        case SYS_pause:
+#endif
         case SYS_nanosleep:
         case SYS_clock_nanosleep:
-        case SYS_poll:
         case SYS_ppoll:
-        case SYS_select:
         case SYS_pselect6:
-        case SYS_epoll_wait:
         case SYS_epoll_pwait:
         case SYS_epoll_pwait2:
-        case SYS_pause:
         case SYS_rt_sigsuspend:
         case SYS_rt_sigtimedwait:
         case SYS_restart_syscall: /* one of these, again */
@@ -142,121 +146,78 @@ static bool never_restarts(long call)
         }
 }
 
-/* ---- a copy of its stack ---- */
+/* ---- copies of its stacks ---- */
 
-enum { SLACK = 64 * 1024 }; /* zeros above the copy: what leads out of it ends there */
+enum { OTHER_MAX = 1024 * 1024 }; /* of a stack that it is not on itself */
 
-struct copy {
-        uintptr_t *words;
-        size_t n;            /* of the stack */
-        uintptr_t low, high; /* where it lies in truth */
-        size_t size;         /* of the mapping */
-};
-
-static uintptr_t in_copy(const struct copy *c, uintptr_t address)
+/* A copy by the kernel: neither a fault nor a sanitizer can come in between. */
+static bool copy(struct rs_memory *m, uintptr_t low, uintptr_t high)
 {
-        return (uintptr_t)c->words + (address - c->low);
-}
+        struct iovec from = { (void *)low, high - low }, to;
+        void *p = mmap(NULL, high - low, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-static bool copy_stack(struct copy *c, uintptr_t sp, const char *top)
-{
-        struct iovec from = { (void *)sp, (size_t)((uintptr_t)top - sp) }, to;
-
-        *c = (struct copy){ .n = from.iov_len / sizeof(uintptr_t), .low = sp, .high = (uintptr_t)top };
-        c->size = from.iov_len + SLACK;
-        void *p = mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (p == MAP_FAILED)
                 return false;
-        c->words = p;
-        to = (struct iovec){ p, from.iov_len };
-        /* A copy by the kernel: neither a fault nor a sanitizer can come in between. */
-        if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)from.iov_len)
-                return true;
-        munmap(p, c->size);
-        return false;
-}
-
-static void move_pointers(struct copy *c)
-{
-        for (size_t i = 0; i < c->n; i++)
-                if (c->words[i] >= c->low && c->words[i] < c->high)
-                        c->words[i] = in_copy(c, c->words[i]);
-}
-
-/* Whether the unwinder knows of code there. */
-struct rs_eh_bases {
-        void *text, *data, *function;
-};
-extern const void *_Unwind_Find_FDE(void *pc, struct rs_eh_bases *bases);
-
-static bool is_code(uintptr_t return_address)
-{
-        struct rs_eh_bases bases;
-
-        return return_address > 4096 && _Unwind_Find_FDE((char *)return_address - 1, &bases);
-}
-
-/* The frame pointer is not told. What has been called from a function that has one, and itself has none, leaves it in
- * the register: then it is the first word that leads up the stack and has a return address behind it. A wrong guess
- * costs frames of the report, as all that it can lead to lies in the copy. */
-static uintptr_t guess_frame(const struct copy *c)
-{
-        uintptr_t end = (uintptr_t)(c->words + c->n);
-
-        for (size_t i = 0; i + 1 < c->n; i++) {
-                uintptr_t here = (uintptr_t)(c->words + i), next = c->words[i];
-                if (next > here && next < end && is_code(c->words[i + 1]))
-                        return here;
+        to = (struct iovec){ p, high - low };
+        if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)(high - low)) {
+                munmap(p, high - low);
+                return false;
         }
-        return end;
+        m->parts[m->n++] = (struct rs_memory_part){ low, high, p };
+        return true;
 }
 
-/* The stack in which sp lies; NULL: none of them. */
-static const char *top_of(const struct rs_observe_stack *stacks, size_t n, uintptr_t sp)
+static void copies_free(struct rs_memory *m)
 {
-        for (size_t i = 0; i < n; i++)
-                if (sp >= (uintptr_t)stacks[i].bottom && sp < (uintptr_t)stacks[i].top)
-                        return stacks[i].top;
-        return NULL;
+        for (size_t i = 0; i < m->n; i++)
+                munmap((void *)(uintptr_t)m->parts[i].words, m->parts[i].high - m->parts[i].low);
+        m->n = 0;
 }
 
-/* Visits the copy, which is of use to nobody after that. */
-static size_t visit_copy(struct copy *c, const struct rs_registers *r, size_t (*visit)(void *arg), void *arg)
+static bool lies_on(const struct rs_observe_stack *s, uintptr_t sp)
 {
-        move_pointers(c);
-        size_t result = rs_switch_observe(r, visit, arg);
-        munmap(c->words, c->size);
-        return result;
+        return sp >= (uintptr_t)s->bottom && sp < (uintptr_t)s->top;
 }
 
-static size_t visit_asleep(const struct place *p, const char *top, pid_t tid, size_t (*visit)(void *arg), void *arg)
+/* The stack in which sp lies, from there on. Frames of the thread's own stack may go on in the task's: what lies there
+ * is the upper part of it. */
+static bool copy_stacks(struct rs_memory *m, const struct rs_observe_stacks *s, uintptr_t sp)
 {
-        struct copy c;
+        const struct rs_observe_stack *on = lies_on(&s->own, sp) ? &s->own : lies_on(&s->task, sp) ? &s->task : NULL;
+        size_t size = (size_t)(s->task.top - s->task.bottom);
+
+        *m = (struct rs_memory){ .n = 0 };
+        if (!on || !copy(m, sp & ~(uintptr_t)7, (uintptr_t)on->top))
+                return false;
+        if (on == &s->own && size > 0) /* without it a part is told */
+                (void)copy(m, (uintptr_t)s->task.top - (size < OTHER_MAX ? size : OTHER_MAX), (uintptr_t)s->task.top);
+        return true;
+}
+
+static size_t look_asleep(pid_t tid, const struct place *p, const struct rs_observe_stacks *s, const void **ret,
+                          size_t max)
+{
+        struct rs_context c = { .pc = p->pc, .known = UINT32_C(1) << RS_DWARF_SP };
+        struct rs_memory m;
         struct place again;
 
-        if (!top || !copy_stack(&c, p->sp, top))
+        c.registers[RS_DWARF_SP] = p->sp;
+        if (!copy_stacks(&m, s, p->sp))
                 return 0;
-        if (!find_place(tid, &again) || again.sp != p->sp || again.pc != p->pc) {
-                munmap(c.words, c.size);
-                return 0;
-        }
-        uintptr_t end = (uintptr_t)(c.words + c.n);
-        return visit_copy(&c,
-                          &(struct rs_registers){ .pc = p->pc,
-                                                  .sp = (uintptr_t)c.words,
-                                                  .fp = guess_frame(&c),
-                                                  .others = { end, end, end, end, end } },
-                          visit, arg);
+        bool still = find_place(tid, &again) && again.call == p->call && again.sp == p->sp && again.pc == p->pc;
+        size_t depth = still ? rs_unwind(&c, &m, s->end, ret, max) : 0;
+        copies_free(&m);
+        return depth;
 }
 
 /* ---- keeping it still ---- */
 
 enum { IDLE, ASKED, HELD };
-enum { HOLD_MS = 100, ANSWER_MS = 50 };
+enum { HOLD_MS = 300, ANSWER_MS = 300 };
 
 static uint32_t state; /* one look at a time */
 static pid_t asked;
-static struct rs_registers held;
+static struct rs_context held;
 static int signal_number;
 
 static int64_t ms_from_now(int ms)
@@ -283,20 +244,32 @@ static bool become(uint32_t from, uint32_t to)
         return ok;
 }
 
+static void take_registers(const ucontext_t *u)
+{
+#ifdef __x86_64__
+        static const int names[RS_DWARF_RA] = {
+                REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+                REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15
+        };
+
+        held = (struct rs_context){ .pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP], .known = 0xffff };
+        for (unsigned i = 0; i < RS_DWARF_RA; i++)
+                held.registers[i] = (uintptr_t)u->uc_mcontext.gregs[names[i]];
+#else
+        held = (struct rs_context){ .pc = u->uc_mcontext.pc, .known = UINT32_MAX };
+        for (unsigned i = 0; i <= RS_DWARF_RA; i++)
+                held.registers[i] = u->uc_mcontext.regs[i];
+        held.registers[RS_DWARF_SP] = u->uc_mcontext.sp;
+#endif
+}
+
 static void hold(int sig, siginfo_t *info, void *context)
 {
-        const greg_t *g = ((ucontext_t *)context)->uc_mcontext.gregs;
         int saved = errno;
 
         (void)sig, (void)info;
         if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == ASKED && asked == rs_observe_self()) {
-                held = (struct rs_registers){
-                        .pc = (uintptr_t)g[REG_RIP],
-                        .sp = (uintptr_t)g[REG_RSP],
-                        .fp = (uintptr_t)g[REG_RBP],
-                        .others = { (uintptr_t)g[REG_RBX], (uintptr_t)g[REG_R12], (uintptr_t)g[REG_R13],
-                                    (uintptr_t)g[REG_R14], (uintptr_t)g[REG_R15] },
-                };
+                take_registers(context);
                 if (become(ASKED, HELD)) {
                         await(HELD, ms_from_now(HOLD_MS));
                         (void)become(HELD, IDLE);
@@ -321,16 +294,10 @@ static bool install(void)
         return ok;
 }
 
-static uintptr_t moved(const struct copy *c, uintptr_t word)
+static size_t look_held(pid_t tid, const struct rs_observe_stacks *s, const void **ret, size_t max)
 {
-        return word >= c->low && word < c->high ? in_copy(c, word) : word;
-}
-
-static size_t visit_held(pid_t tid, const struct rs_observe_stack *stacks, size_t n, size_t (*visit)(void *arg),
-                         void *arg)
-{
-        struct rs_registers r;
-        struct copy c;
+        struct rs_context c;
+        struct rs_memory m;
 
         if (signal_number <= 0)
                 return 0;
@@ -340,19 +307,12 @@ static size_t visit_held(pid_t tid, const struct rs_observe_stack *stacks, size_
                 await(ASKED, ms_from_now(ANSWER_MS));
         if (become(ASKED, IDLE))
                 return 0;
-        r = held;
-        const char *top = top_of(stacks, n, r.sp);
-        bool copied = top && copy_stack(&c, r.sp, top);
+        c = held;
+        bool copied = copy_stacks(&m, s, c.registers[RS_DWARF_SP]);
         bool still = become(HELD, IDLE); /* from here on it goes on; if not, it has gone on before */
-        if (copied && !still)
-                munmap(c.words, c.size);
-        if (!copied || !still)
-                return 0;
-        r.sp = (uintptr_t)c.words;
-        r.fp = moved(&c, r.fp);
-        for (size_t i = 0; i < sizeof r.others / sizeof r.others[0]; i++)
-                r.others[i] = moved(&c, r.others[i]);
-        return visit_copy(&c, &r, visit, arg);
+        size_t depth = copied && still ? rs_unwind(&c, &m, s->end, ret, max) : 0;
+        copies_free(&m);
+        return depth;
 }
 
 /* ---- all ---- */
@@ -368,16 +328,15 @@ void rs_observe_allow(void)
         pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-size_t rs_observe_visit(pid_t tid, const struct rs_observe_stack *stacks, size_t n, size_t (*visit)(void *arg),
-                        void *arg)
+size_t rs_observe_stack(pid_t tid, const struct rs_observe_stacks *s, const void **ret_addresses, size_t max)
 {
         struct place p;
 
         if (!find_place(tid, &p))
                 return 0;
         if (p.call == LONG_MAX || (p.call >= 0 && !never_restarts(p.call)))
-                return visit_held(tid, stacks, n, visit, arg);
-        return visit_asleep(&p, top_of(stacks, n, p.sp), tid, visit, arg);
+                return look_held(tid, s, ret_addresses, max);
+        return look_asleep(tid, &p, s, ret_addresses, max);
 }
 
 #else
@@ -386,10 +345,9 @@ void rs_observe_allow(void)
 {
 }
 
-size_t rs_observe_visit(pid_t tid, const struct rs_observe_stack *stacks, size_t n, size_t (*visit)(void *arg),
-                        void *arg)
+size_t rs_observe_stack(pid_t tid, const struct rs_observe_stacks *s, const void **ret_addresses, size_t max)
 {
-        (void)tid, (void)stacks, (void)n, (void)visit, (void)arg;
+        (void)tid, (void)s, (void)ret_addresses, (void)max;
         return 0;
 }
 

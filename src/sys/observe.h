@@ -23,17 +23,20 @@ struct rs_observe_times {
 };
 void rs_observe_times(pid_t tid, struct rs_observe_times *t);
 
-/* It runs, or could: it is in no system call, or on its way into one or out of it. */
+/* It runs, or could: it waits for nothing but a processor. */
 bool rs_observe_runs(pid_t tid);
 
 /* Where stacks of that thread lie, from the end of the guard to the top. */
 struct rs_observe_stack {
         const char *bottom, *top;
 };
+struct rs_observe_stacks {
+        struct rs_observe_stack own, task; /* the one that the task runs on, if one runs */
+        const void *end;                   /* the function whose callers are of no interest */
+};
 
-/* visit(arg) on this thread, called, for all that an unwinder sees, by what that thread does now, on a copy of its
- * stack. What visit gives; 0 if that thread cannot be looked at. One caller at a time. */
-size_t rs_observe_visit(pid_t tid, const struct rs_observe_stack *stacks, size_t n, size_t (*visit)(void *arg),
-                        void *arg);
+/* Where that thread is now: its place, and the return addresses above it. How many; 0: it cannot be told. One caller at
+ * a time. */
+size_t rs_observe_stack(pid_t tid, const struct rs_observe_stacks *s, const void **ret_addresses, size_t max);
 
 #endif

@@ -19,18 +19,6 @@ void rs_switch_new(void **save, void *top, void *(*entry)(void), uint64_t contro
  * stored in a *save): a backtrace in fn shows fn, rs_switch_visit, and then the parked stack, which is only read. */
 size_t rs_switch_visit(void *parked, size_t (*fn)(void *arg), void *arg);
 
-#if defined(__x86_64__) && !defined(RS_NO_OBSERVE)
-#define RS_HAVE_OBSERVE 1
-
-/* Registers of a context that was interrupted somewhere: what an unwinder needs. */
-struct rs_registers {
-        uintptr_t pc, sp, fp, others[5]; /* rip, rsp, rbp; rbx, r12 to r15 */
-};
-
-/* As rs_switch_visit(), called by such a context. */
-size_t rs_switch_observe(const struct rs_registers *r, size_t (*fn)(void *arg), void *arg);
-#endif
-
 /* fn(arg) on the stack that is parked at `parked` (what was stored in a *save), below all that lies there: called by
  * the running context, which goes on with its result. */
 int rs_switch_call(void *parked, int (*fn)(void *arg), void *arg);

@@ -143,41 +143,6 @@ rs_switch_visit:
         .cfi_endproc
         .size   rs_switch_visit, .-rs_switch_visit
 
-/* size_t rs_switch_observe(const struct rs_registers *r, size_t (*fn)(void *arg), void *arg);
- * The caller is the context whose registers lie at r, which is kept in rbx. It was interrupted, not called: its place
- * is that of the next instruction, as behind a signal frame. By expressions: the frame is at *(rbx + 8), and each
- * register lies at rbx + n. */
-        .globl  rs_switch_observe
-        .hidden rs_switch_observe
-        .type   rs_switch_observe, @function
-        .p2align 4
-rs_switch_observe:
-        .cfi_startproc
-        .cfi_signal_frame
-        endbr64
-        pushq   %rbx
-        .cfi_adjust_cfa_offset 8
-        .cfi_offset %rbx, -16
-        movq    %rdi, %rbx
-        movq    %rdx, %rdi
-        .cfi_remember_state
-        .cfi_escape 0x0f, 3, 0x73, 8, 0x06 /* DW_CFA_def_cfa_expression: DW_OP_breg3 8, DW_OP_deref */
-        .cfi_escape 0x10, 16, 2, 0x73, 0   /* DW_CFA_expression rip: DW_OP_breg3 0; and so on */
-        .cfi_escape 0x10, 6, 2, 0x73, 16   /* rbp */
-        .cfi_escape 0x10, 3, 2, 0x73, 24   /* rbx */
-        .cfi_escape 0x10, 12, 2, 0x73, 32
-        .cfi_escape 0x10, 13, 2, 0x73, 40
-        .cfi_escape 0x10, 14, 2, 0x73, 48
-        .cfi_escape 0x10, 15, 2, 0x73, 56
-        callq   *%rsi
-        .cfi_restore_state
-        popq    %rbx
-        .cfi_adjust_cfa_offset -8
-        .cfi_restore %rbx
-        ret
-        .cfi_endproc
-        .size   rs_switch_observe, .-rs_switch_observe
-
 /* int rs_switch_call(void *parked, int (*fn)(void *arg), void *arg); */
         .globl  rs_switch_call
         .hidden rs_switch_call

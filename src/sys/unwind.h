@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_UNWIND_H
+#define RS_UNWIND_H
+
+/* Stacks of threads that are somewhere, from a copy of their memory: see unwind.c. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__x86_64__) && defined(__LP64__)
+#define RS_HAVE_UNWIND 1
+enum { RS_DWARF_FP = 6, RS_DWARF_SP = 7, RS_DWARF_RA = 16, RS_DWARF_REGISTERS = 17 };
+#elif defined(__aarch64__) && defined(__LP64__)
+#define RS_HAVE_UNWIND 1
+enum { RS_DWARF_FP = 29, RS_DWARF_SP = 31, RS_DWARF_RA = 30, RS_DWARF_REGISTERS = 32 };
+#endif
+
+#ifdef RS_HAVE_UNWIND
+
+/* Registers of a context that was interrupted somewhere, by their DWARF numbers; bit n of known: number n is. */
+struct rs_context {
+        uintptr_t pc, registers[RS_DWARF_REGISTERS];
+        uint32_t known;
+};
+
+/* Copies of pieces of its memory. */
+struct rs_memory {
+        struct rs_memory_part {
+                uintptr_t low, high; /* where it lies in truth, 8-aligned */
+                const uintptr_t *words;
+        } parts[2];
+        size_t n;
+};
+
+/* Its place and the return addresses above it, up to those in the function at `bottom` (not included; NULL: none). How
+ * many. Nothing but the copies is read of its memory. */
+size_t rs_unwind(const struct rs_context *c, const struct rs_memory *m, const void *bottom, const void **ret_addresses,
+                 size_t max);
+
+#endif
+#endif
