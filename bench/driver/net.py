@@ -11,6 +11,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 from driver import pairs
 
@@ -219,6 +220,68 @@ def calls(bench):
                               "medians": medians}, medians[backend])
 
 
+# ---- several loops ----
+
+def pin_loops(pid, two):
+    """The first loop has the process's first thread."""
+    for thread in map(int, os.listdir(f"/proc/{pid}/task")):
+        with open(f"/proc/{pid}/task/{thread}/comm", encoding="utf-8") as f:
+            os.sched_setaffinity(thread, {two[f.read().startswith("loop-")]})
+
+
+@contextlib.contextmanager
+def loops_running(bench, backend, n, two):
+    command = [program(bench, "net-echo"), "loops", "4096", str(n)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=prepare(two[0]),
+                          env={**os.environ, "RESHA_BACKEND": backend}) as process:
+        try:
+            port = process.stdout.readline().strip()
+            pin_loops(process.pid, two)
+            yield process, port
+        finally:
+            process.kill()
+
+
+def processor_time(pid):
+    """Of all threads, in nanoseconds; by its clock, which counts what runs now, too."""
+    return time.clock_gettime_ns(~pid << 3 | 2)
+
+
+def loops_once(bench, backend, together, connections, window):
+    """Two loops, in one process or in one each, and two loads, whose connections are spread over both: a loop and a
+    load on each of two cores. Processor time for each echo of all."""
+    two = cores(bench)
+    with contextlib.ExitStack() as stack:
+        started = [stack.enter_context(loops_running(bench, backend, 2, two))] if together else [
+            stack.enter_context(loops_running(bench, backend, 1, (core, core))) for core in two]
+        pids, ports = [process.pid for process, _ in started], ",".join(port for _, port in started)
+        loads = [stack.enter_context(subprocess.Popen(
+            [program(bench, "net-load"), "echo-on", ports, str(pids[0]), str(connections), "64", str(window)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=prepare(core))) for core in two]
+        for process in loads:
+            process.stdout.readline()
+        before = sum(map(processor_time, pids))
+        for process in loads:
+            print(file=process.stdin, flush=True)
+        echoes = sum(json.loads(process.stdout.readline())["echoes"] for process in loads)
+        return (sum(map(processor_time, pids)) - before) / echoes
+
+
+def echo_loops(bench):
+    connections, window = (50, SHORT_MS) if bench.smoke else (500, 600)
+    two = cores(bench)
+    if two[0] == two[1]:
+        print("echo-loops: skipped: needs two processors", file=sys.stderr)
+        return
+    for backend in usable(bench, ours(bench, "echo", 4096)):
+        figures = pairs.in_turns(bench.rounds or 11, {
+            name: lambda together=together, backend=backend: loops_once(bench, backend, together, connections, window)
+            for name, together in [("two loops", True), ("one loop, twice", False)]},
+            bench.progress(f"echo-loops-{backend}"))
+        compare(bench, f"echo-loops-{backend}", "ns", figures, "two loops", "one loop, twice",
+                connections=2 * connections)
+
+
 def memory_of(pid):
     """Bytes of user memory, and of the page tables that the kernel has for it."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as f:
@@ -265,7 +328,7 @@ def idle(bench):
 
 
 QUESTIONS = {**{name: lambda bench, name=name: echo(bench, name) for name in ECHOES},
-             "stream-1g": stream, "calls": calls, "idle": idle}
+             "echo-loops": echo_loops, "stream-1g": stream, "calls": calls, "idle": idle}
 
 
 def run(bench):

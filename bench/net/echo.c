@@ -3,12 +3,15 @@
  *
  *     net-echo echo|sink|source SIZE
  *     net-echo block MILLISECONDS
+ *     net-echo loops SIZE N
  *
  * echo sends back what comes; sink reads to the end and answers how many bytes there were; source sends a gigabyte.
  * SIZE is that of the buffer of each connection, on its task's stack. The port goes to stdout, and a signal ends it.
- * block is echo, but blocks the loop before each: what must be reported. */
+ * loops is echo on N loops with one queue of connections. block is echo, but blocks the loop before each: what must be
+ * reported. */
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,6 +101,26 @@ struct question {
         size_t size;
 };
 
+/* As in a program of several loops; the first of them says the port. */
+static int program_loops(void *arg)
+{
+        static atomic_bool said;
+        struct question *q = arg;
+        RESHA_CLEANUP(resha_listener_closep) resha_listener *l = NULL;
+        resha_addr at;
+        int rc = resha_addr_parse("127.0.0.1", 0, &at);
+
+        if (rc == 0)
+                rc = resha_listen(&at, &(resha_listen_opts){ .shared = true }, &l);
+        if (rc == 0)
+                rc = resha_listener_addr(l, &at);
+        if (rc == 0 && !atomic_exchange(&said, true)) {
+                printf("%" PRIu16 "\n", resha_addr_port(&at));
+                fflush(stdout);
+        }
+        return rc < 0 ? rc : resha_serve(l, q->fn, &q->size, &(resha_serve_opts){ .max_connections = CONNECTIONS });
+}
+
 static int program(void *arg)
 {
         struct question *q = arg;
@@ -117,7 +140,8 @@ static int program(void *arg)
 int main(int argc, char **argv)
 {
         struct question questions[] = {
-                { "echo", echo_large, 0 }, { "sink", sink, 0 }, { "source", source, 0 }, { "block", block, 0 }
+                { "echo", echo_large, 0 },  { "sink", sink, 0 },   { "source", source, 0 },
+                { "loops", echo_large, 0 }, { "block", block, 0 },
         };
 
         for (size_t i = 0; argc > 1 && i < sizeof questions / sizeof questions[0]; i++) {
@@ -129,8 +153,10 @@ int main(int argc, char **argv)
                         break;
                 if (q->fn == echo_large && q->size <= ROOM)
                         q->fn = q->size <= SMALL ? echo_small : echo_room;
-                return resha_main(program, q);
+                return strcmp(q->name, "loops") != 0
+                               ? resha_main(program, q)
+                               : resha_main_loops(program_loops, q, bench_argument(argc, argv, 3, 2), 0);
         }
-        fprintf(stderr, "usage: net-echo echo|sink|source|block SIZE (at most %d)\n", LARGE);
+        fprintf(stderr, "usage: net-echo echo|sink|source|block|loops SIZE (at most %d)\n", LARGE);
         return 2;
 }

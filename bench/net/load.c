@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The other end of the servers: loads one, and measures what it uses.
  *
- *     net-load echo PORT SERVER CONNECTIONS SIZE MILLISECONDS [calls]
+ *     net-load echo|echo-on PORT SERVER CONNECTIONS SIZE MILLISECONDS [calls]
  *     net-load sink|source PORT SERVER SIZE
  *     net-load idle PORT SERVER CONNECTIONS SIZE
  *
@@ -10,6 +10,10 @@
  * processor time of the process SERVER is read; `calls` counts its system calls as well, which slows all of them. What
  * comes is received in a turn before anything of that turn is sent, so that the server is given batches and is not
  * woken for single messages. The load looks for messages all the time and never sleeps.
+ *
+ * echo-on is for loads beside others, on a server's core: it sleeps while there is no message. It takes PORT,PORT for
+ * two servers in turns, says "ready" when all are connected, waits for a line, tells how many echoes there were in
+ * MILLISECONDS from then on, and keeps the connections open until stdin ends.
  *
  * sink and source move a gigabyte there or back. idle lets each connection do one echo, says so by a line, and keeps
  * them all open until stdin ends. A line of JSON each. Connections are made one after the other, and every 64th waits
@@ -42,8 +46,9 @@ struct connection {
 };
 
 struct load {
-        uint16_t port;
+        uint16_t ports[2]; /* in turns */
         clockid_t server;
+        bool beside; /* echo-on */
         size_t count, size;
         int epfd;
         uint64_t echoes, waits;
@@ -87,9 +92,9 @@ static void make_message(const struct load *l, const struct connection *c)
 
 /* ---- one connection ---- */
 
-static int connect_one(const struct load *l)
+static int connect_one(const struct load *l, size_t i)
 {
-        struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(l->port) };
+        struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(l->ports[i % 2]) };
         /* Ends by a reset: ports do not linger. */
         struct linger linger = { .l_onoff = 1 };
         int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -144,7 +149,7 @@ static void connect_all(struct load *l)
 {
         for (size_t i = 0; i < l->count; i++) {
                 struct connection *c = &connections[i];
-                c->fd = connect_one(l);
+                c->fd = connect_one(l, i);
                 c->got = c->sent = l->size;
                 if (i % RAMP == RAMP - 1) {
                         start_message(l, c, 0);
@@ -168,12 +173,14 @@ static void watch_all(struct load *l)
         }
 }
 
-/* It never sleeps: a server that is slower than the load would have to wake it for every message. */
+/* It mostly never sleeps: a server that is slower than the load would have to wake it for every message. */
 static int next_events(const struct load *l, struct epoll_event *events)
 {
         int n = 0;
 
-        for (long i = 0; n == 0 && i < PATIENCE; i++)
+        if (l->beside)
+                n = epoll_wait(l->epfd, events, EVENTS, 20000);
+        for (long i = 0; n == 0 && i < PATIENCE && !l->beside; i++)
                 n = epoll_wait(l->epfd, events, EVENTS, 0);
         if (n == 0)
                 errno = ETIMEDOUT;
@@ -211,6 +218,22 @@ static void turns(struct load *l, uint64_t ns)
         while (now_ns(CLOCK_MONOTONIC) < end);
 }
 
+/* One of several at once: what the servers use is for all of them together, and the driver's to read. */
+static void echo_beside(struct load *l, uint64_t ns)
+{
+        connect_all(l);
+        watch_all(l);
+        printf("ready\n");
+        fflush(stdout);
+        (void)getchar();
+        l->echoes = 0;
+        turns(l, ns);
+        printf("{\"echoes\": %" PRIu64 "}\n", l->echoes);
+        fflush(stdout);
+        while (getchar() != EOF)
+                ;
+}
+
 static void echo(struct load *l, uint64_t ns)
 {
         connect_all(l);
@@ -235,7 +258,7 @@ static void echo(struct load *l, uint64_t ns)
 
 static void stream(struct load *l, bool to_server)
 {
-        int fd = connect_one(l);
+        int fd = connect_one(l, 0);
         uint64_t start = now_ns(CLOCK_MONOTONIC), server = now_ns(l->server), total = 0;
         ssize_t n;
 
@@ -272,6 +295,15 @@ static void idle(struct load *l)
         (void)!read(0, &end, 1);
 }
 
+static void read_ports(struct load *l, char *text)
+{
+        char *more = strchr(text, ',');
+
+        l->ports[0] = l->ports[1] = (uint16_t)strtoul(text, NULL, 10);
+        if (more)
+                l->ports[1] = (uint16_t)strtoul(more + 1, NULL, 10);
+}
+
 int main(int argc, char **argv)
 {
         struct load l = { .count = 1 };
@@ -281,7 +313,8 @@ int main(int argc, char **argv)
                 fprintf(stderr, "usage: see the head of net/load.c\n");
                 return 2;
         }
-        l.port = (uint16_t)bench_argument(argc, argv, 2, 0);
+        l.beside = strcmp(argv[1], "echo-on") == 0;
+        read_ports(&l, argv[2]);
         if (clock_getcpuclockid((pid_t)bench_argument(argc, argv, 3, 0), &l.server) != 0)
                 die("no such process");
         if (argc == 8)
@@ -294,7 +327,9 @@ int main(int argc, char **argv)
                 return 2;
         }
         make_pattern();
-        if (strcmp(argv[1], "echo") == 0)
+        if (l.beside)
+                echo_beside(&l, bench_argument(argc, argv, 6, 1000) * 1000000);
+        else if (strcmp(argv[1], "echo") == 0)
                 echo(&l, bench_argument(argc, argv, 6, 1000) * 1000000);
         else if (strcmp(argv[1], "idle") == 0)
                 idle(&l);
