@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `resha demo`: four acts of the same twenty stories. Each is one run of the pipeline of `resha fetch hn`, with other
- * limits; the pictures are drawn from its events while they happen. On a terminal an act is redrawn in place, at most
- * twenty times a second; elsewhere it is printed when it is over. */
+/* `resha demo`: six acts. In the first four, twenty stories are fetched by the pipeline of `resha fetch hn`, each time
+ * with other limits, and the pictures are drawn from its events while they happen; the last two are of work that
+ * blocks (blocking.c) and that computes (computing.c). */
 
 #include "demo.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <resha/resha.h>
 
+#include "blocking.h"
 #include "closing.h"
+#include "computing.h"
 #include "fetch.h"
-#include "lanes.h"
 #include "options.h"
 #include "origin.h"
 #include "pipeline.h"
 #include "preset.h"
+#include "stage.h"
 #include "status.h"
 
-enum { STORIES = 20, TITLE_WIDTH = 65 };
+enum { STORIES = 20 };
 
 struct act {
         const char *title;
@@ -60,32 +61,23 @@ struct demo {
         struct derive derive;
         struct clock clock;
         struct text command;
-        bool terminal, ascii, color, fast;
+        struct stage_style style;
+        bool fast;
+        struct blocking *blocking;
+        struct computing *computing;
         struct text closing;
         int exit_code;
 };
 
 /* One act while it runs. */
-struct stage {
+struct scene {
         struct demo *demo;
         const struct act *act;
-        struct lanes lanes;
+        struct stage stage;
         int block_of[STORIES + 1]; /* the block of each job in flight; 0 is the list of ids */
         struct text notes;
-        unsigned drawn; /* lines on the screen */
         struct counts counts;
 };
-
-static bool utf8_locale(void)
-{
-        static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-                const char *value = getenv(names[i]);
-                if (value && *value)
-                        return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-        }
-        return false;
-}
 
 static bool is_set(const char *name)
 {
@@ -93,62 +85,13 @@ static bool is_set(const char *name)
         return value && *value;
 }
 
-static void draw(struct stage *s, struct text *t)
-{
-        struct demo *d = s->demo;
-        struct lanes_style style = { .ascii = d->ascii,
-                                     .color = d->color,
-                                     .unit = RESHA_MS(200),
-                                     .columns = 3,
-                                     .indent = 3,
-                                     .show = s->act->show };
-        text_printf(t, "%-*s", TITLE_WIDTH, s->act->title);
-        text_printf(t, "%.1f s\n", (double)lanes_length(&s->lanes).ns / 1e9);
-        unsigned lines = 1 + lanes_draw(&s->lanes, &style, t);
-        if (style.show && s->lanes.n_lanes > style.show) {
-                text_printf(t, "   ... %u %s\n", s->lanes.n_lanes - style.show, s->act->more);
-                lines++;
-        }
-        s->drawn = lines;
-}
-
-static void put(const struct text *t)
-{
-        fwrite(text_string(t), 1, t->len, stdout);
-        fflush(stdout);
-}
-
-static void redraw(struct stage *s)
-{
-        TEXT(t);
-        TEXT(lines);
-        if (s->drawn)
-                text_printf(&t, "\033[%uA", s->drawn);
-        draw(s, &lines);
-        for (char *p = lines.data, *nl; p && (nl = strchr(p, '\n')); p = nl + 1) {
-                text_puts(&t, "\033[K");
-                text_add(&t, p, (size_t)(nl + 1 - p));
-        }
-        put(&t);
-}
-
-static int redraw_often(void *arg)
-{
-        resha_ticker tick;
-        int rc;
-        resha_ticker_init(&tick, RESHA_MS(50));
-        while ((rc = resha_ticker_next(&tick)) > 0)
-                redraw(arg);
-        return rc;
-}
-
-static void note_retry(struct stage *s, const struct pipeline_event *e)
+static void note_retry(struct scene *s, const struct pipeline_event *e)
 {
         text_printf(&s->notes, "   %02llu tried again after ", (unsigned long long)e->job->number);
         text_printf(&s->notes, "%.1f s (%d%s)", (double)e->delay.ns / 1e9, e->status, e->asked ? ", Retry-After" : "");
 }
 
-static void note_failure(struct stage *s, const struct job *job)
+static void note_failure(struct scene *s, const struct job *job)
 {
         double seconds = (double)resha_between(job->started, job->finished).ns / 1e9;
         text_printf(&s->notes, "   %02llu ", (unsigned long long)job->number);
@@ -160,7 +103,7 @@ static void note_failure(struct stage *s, const struct job *job)
 
 static void observe(void *arg, const struct pipeline_event *e)
 {
-        struct stage *s = arg;
+        struct scene *s = arg;
         uint64_t number = e->job ? e->job->number : 0;
         char label[LANES_LABEL];
         if (number > STORIES)
@@ -168,10 +111,11 @@ static void observe(void *arg, const struct pipeline_event *e)
         switch (e->kind) {
         case PIPELINE_STARTED:
                 snprintf(label, sizeof label, number ? "%02u" : "id", (unsigned)number);
-                s->block_of[number] = lanes_begin(&s->lanes, label);
+                s->block_of[number] = lanes_begin(&s->stage.lanes, label);
                 break;
         case PIPELINE_ANSWERED:
-                lanes_end(&s->lanes, s->block_of[number], e->rc < 0 || e->status != 200, e->status > 299 ? 'x' : 0);
+                lanes_end(&s->stage.lanes, s->block_of[number], e->rc < 0 || e->status != 200,
+                          e->status > 299 ? 'x' : 0);
                 break;
         case PIPELINE_RETRY: note_retry(s, e); break;
         case PIPELINE_FAILED: note_failure(s, e->job); break;
@@ -179,7 +123,12 @@ static void observe(void *arg, const struct pipeline_event *e)
         }
 }
 
-static int run_pipeline(struct stage *s, struct plan *plan, resha_http *session, struct hosts *hosts,
+static int run_it(void *pipeline)
+{
+        return pipeline_run(pipeline);
+}
+
+static int run_pipeline(struct scene *s, struct plan *plan, resha_http *session, struct hosts *hosts,
                         struct store *store, resha_sqlite *json)
 {
         struct demo *d = s->demo;
@@ -203,13 +152,7 @@ static int run_pipeline(struct stage *s, struct plan *plan, resha_http *session,
         int rc = pipeline_new(&opts, &p);
         if (rc < 0)
                 return rc;
-        RESHA_GROUP(g);
-        resha_group_begin(&g, &(resha_group_opts){ .background = true });
-        lanes_init(&s->lanes);
-        if (d->terminal)
-                resha_spawn(&g, redraw_often, s);
-        rc = pipeline_run(p);
-        rc = resha_group_end(&g, rc);
+        rc = stage_play(&s->stage, run_it, p);
         s->counts = *pipeline_counts(p);
         return rc;
 }
@@ -227,7 +170,7 @@ static int open_store(struct demo *d, const char *path, struct store **ret_store
 }
 
 /* Plan, session and database of an act, and its run. */
-static int play(struct stage *s)
+static int play(struct scene *s)
 {
         struct demo *d = s->demo;
         struct plan *plan RESHA_CLEANUP(plan_freep) = NULL;
@@ -259,30 +202,28 @@ static int play(struct stage *s)
 
 static int perform(struct demo *d, const struct act *act)
 {
-        struct stage *s = resha_calloc(1, sizeof *s);
+        struct scene *s = resha_calloc(1, sizeof *s);
         TEXT(t);
         if (!s)
                 return -ENOMEM;
         s->demo = d;
         s->act = act;
+        s->stage = (struct stage){ .style = d->style, .title = act->title, .show = act->show, .more = act->more };
         int rc = play(s);
-        if (rc >= 0 && d->terminal)
-                redraw(s);
-        else if (rc >= 0)
-                draw(s, &t);
         if (rc >= 0 && act->bad_day)
                 text_printf(&t, "%s\n   %llu stored, %llu empty, %llu failed; nobody else waited for them\n",
                             text_string(&s->notes), (unsigned long long)s->counts.rows,
                             (unsigned long long)s->counts.empty, (unsigned long long)s->counts.failed);
         text_putc(&t, '\n');
-        put(&t);
+        stage_put(&t);
         text_done(&s->notes);
         resha_free(s);
         return rc;
 }
 
-static void demo_done(struct demo *d)
+static void demo_donep(struct demo **demo)
 {
+        struct demo *d = *demo;
         origin_close(d->origin);
         derive_done(&d->derive);
         text_done(&d->command);
@@ -305,40 +246,48 @@ static int prepare(struct demo *d)
         return resha_sqlite_open(stories_db, NULL, &db);
 }
 
+/* Between two acts, for eyes. */
+static int pause_a_little(struct demo *d)
+{
+        return d->style.terminal && !d->fast ? resha_sleep(RESHA_MS(1500)) : 0;
+}
+
 static int show(struct demo *d)
 {
         int rc = 0;
         printf("resha demo: %d stories from a built-in server that takes 200 ms for each\n\n", STORIES);
         fflush(stdout);
-        for (size_t i = 0; i < sizeof acts / sizeof acts[0] && rc >= 0; i++) {
-                rc = perform(d, &acts[i]);
-                if (rc >= 0 && d->terminal && !d->fast)
-                        rc = resha_sleep(RESHA_MS(1500));
-        }
+        for (size_t i = 0; i < sizeof acts / sizeof acts[0] && rc >= 0; i++)
+                if ((rc = perform(d, &acts[i])) >= 0)
+                        rc = pause_a_little(d);
+        origin_set_faults(d->origin, NULL, 0);
+        if (rc >= 0)
+                rc = blocking_play(d->blocking, &d->style, origin_url(d->origin));
+        if (rc >= 0)
+                rc = pause_a_little(d);
+        if (rc >= 0)
+                rc = computing_play(d->computing, &d->style);
+        if (rc >= 0)
+                rc = pause_a_little(d);
         if (rc < 0)
                 return rc;
-        put(&d->closing);
-        printf("Next: %s fetch hn --top 20 --db mine.db     docs/fetch.md\n", program_invocation_name);
+        stage_put(&d->closing);
+        printf("Next: %s fetch hn --top 20 --db mine.db     docs/fetch.md     docs/threads.md\n",
+               program_invocation_name);
         fflush(stdout);
         return 0;
 }
 
 static int program(void *arg)
 {
-        struct demo d RESHA_CLEANUP(demo_done) = {
-                .o = arg,
-                .terminal = isatty(STDOUT_FILENO),
-                .fast = is_set("DEMO_FAST"),
-        };
-        d.ascii = is_set("NO_COLOR") || !utf8_locale();
-        d.color = d.terminal && !is_set("NO_COLOR");
-        int rc = prepare(&d);
+        struct demo *d RESHA_CLEANUP(demo_donep) = arg;
+        int rc = prepare(d);
         if (rc < 0)
                 return rc;
         RESHA_GROUP(g);
         resha_group_begin(&g, &(resha_group_opts){ .background = true });
-        resha_spawn(&g, origin_serve, d.origin);
-        return resha_group_end(&g, show(&d));
+        resha_spawn(&g, origin_serve, d->origin);
+        return resha_group_end(&g, show(d));
 }
 
 int demo_main(int argc, char **argv)
@@ -357,7 +306,19 @@ int demo_main(int argc, char **argv)
                 fprintf(stderr, "resha demo: %s\n", text_string(&problem));
                 return EXIT_USAGE;
         }
-        int rc = resha_run(program, &o, &(resha_run_opts){ .ret_error = &error });
+        struct computing computing RESHA_CLEANUP(computing_done) = { 0 };
+        struct blocking blocking = { 0 };
+        computing_init(&computing); /* before there are threads */
+        struct demo d = { .o = &o,
+                          .style = stage_style_here(),
+                          .fast = is_set("DEMO_FAST"),
+                          .blocking = &blocking,
+                          .computing = &computing };
+        int rc = resha_run(program, &d,
+                           &(resha_run_opts){ .ret_error = &error,
+                                              .blocked = RESHA_MS(250),
+                                              .report = blocking_report,
+                                              .report_arg = &blocking });
         if (rc < 0 && rc != -ECANCELED)
                 fprintf(stderr, "resha demo: %s\n", error.text);
         return rc == -ECANCELED ? EXIT_INTERRUPTED : rc < 0 ? EXIT_CANNOT_WRITE : EXIT_DONE;

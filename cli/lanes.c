@@ -15,27 +15,53 @@ void lanes_init(struct lanes *l)
         *l = (struct lanes){ .from = resha_now() };
 }
 
-static bool is_free(const struct lanes *l, unsigned lane)
+static bool is_free(const struct lanes *l, unsigned lane, resha_duration at)
 {
         for (size_t i = l->n_blocks; i-- > 0;)
                 if (l->blocks[i].lane == lane)
-                        return l->blocks[i].end.ns >= 0;
+                        return l->blocks[i].end.ns >= 0 && l->blocks[i].end.ns <= at.ns;
         return true;
 }
 
-int lanes_begin(struct lanes *l, const char *label)
+static unsigned free_lane(const struct lanes *l, resha_duration at)
 {
         unsigned lane = 0;
-        while (lane < LANES_MAX && !is_free(l, lane))
+        while (lane < LANES_MAX && !is_free(l, lane, at))
                 lane++;
+        return lane;
+}
+
+static int begin(struct lanes *l, unsigned lane, const char *label, resha_duration start)
+{
         if (lane == LANES_MAX || l->n_blocks == LANES_MAX_BLOCKS)
                 return -1;
         if (lane == l->n_lanes)
                 l->n_lanes++;
         struct block *b = &l->blocks[l->n_blocks];
-        *b = (struct block){ .start = resha_between(l->from, resha_now()), .end = RESHA_NS(-1), .lane = lane };
+        *b = (struct block){ .start = start, .end = RESHA_NS(-1), .lane = lane };
         snprintf(b->label, sizeof b->label, "%s", label);
         return (int)l->n_blocks++;
+}
+
+int lanes_begin(struct lanes *l, const char *label)
+{
+        resha_duration now = resha_between(l->from, resha_now());
+        return begin(l, free_lane(l, now), label, now);
+}
+
+int lanes_begin_after(struct lanes *l, int block, const char *label)
+{
+        return block < 0 ? -1 : begin(l, l->blocks[block].lane, label, resha_between(l->from, resha_now()));
+}
+
+void lanes_add(struct lanes *l, const char *label, resha_instant start, resha_instant end, bool bad)
+{
+        resha_duration at = resha_between(l->from, start);
+        int block = begin(l, free_lane(l, at), label, at);
+        if (block < 0)
+                return;
+        l->blocks[block].end = resha_between(l->from, end);
+        l->blocks[block].bad = bad;
 }
 
 void lanes_end(struct lanes *l, int block, bool bad, char mark)

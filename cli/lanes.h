@@ -35,8 +35,15 @@ void lanes_init(struct lanes *l);
 /* A request begins, in the first free lane. Its number, to end it with; -1 if the picture is full. */
 int lanes_begin(struct lanes *l, const char *label);
 
+/* The same in the lane of a block that has just ended. */
+int lanes_begin_after(struct lanes *l, int block, const char *label);
+
 /* It ends. `mark`: a letter in front of the label, as x for one that failed and is tried again, 0 for none. */
 void lanes_end(struct lanes *l, int block, bool bad, char mark);
+
+/* A block that is over, in the first lane that was free when it began. Blocks are added in the order of their
+ * starts. */
+void lanes_add(struct lanes *l, const char *label, resha_instant start, resha_instant end, bool bad);
 
 /* From the start of the picture to the end of the last block, or to now while one is not over. */
 resha_duration lanes_length(const struct lanes *l);

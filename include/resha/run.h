@@ -62,6 +62,16 @@ typedef struct resha_report {
  * it runs is counted only. Errors it makes are nobody's: the run goes on. */
 typedef void resha_report_fn(const resha_report *report, void *arg);
 
+/* One address of a report's stack, or of resha_task_stack(), as resha_main() prints it: "parse+0x37 (demo.c:88)"; the
+ * name of the file in place of the line where it was built without -g, of addresses that nothing is known of the
+ * number. False, and ret_text is as it was: it lies inside of this library, which is of no use to a reader.
+ * [any-thread], blocks it (reads files)
+ *
+ *     for (size_t i = 0; i < report->depth; i++)
+ *             if (resha_frame_format(report->stack[i], line, sizeof line))
+ *                     fprintf(log, "    %s\n", line); */
+RESHA_API bool resha_frame_format(const void *return_address, char *ret_text, size_t size);
+
 typedef struct resha_run_opts {
         const char *backend; /* "uring", "epoll", "sim:SEED" [NULL: $RESHA_BACKEND, else the best that works] */
         /* how long tasks and jobs may take to end once Ctrl-C, SIGTERM or a deadlock has cancelled the main task [10

@@ -80,7 +80,9 @@ RESHA_API int resha_task_set_name(const char *name);
 
 /* The stack of a task, NULL being the current one: at most max return addresses to ret_addresses, innermost first, of
  * the call in which it waits and all that led to it. Result: their number; 0 if the task has not started or has ended,
- * outside a loop, and where less than 16 KiB of the current task's own stack are left. Names: dladdr(3). [loop] */
+ * outside a loop, and where less than 16 KiB of the current task's own stack are left. Names: resha_frame_format()
+ * (run.h). [loop]
+ */
 RESHA_API size_t resha_task_stack(const resha_task *t, const void **ret_addresses, size_t max);
 
 /* fn(arg) on the stack of the thread itself, which is large (8 MiB, mostly; `ulimit -s`), for code of others that needs

@@ -11,13 +11,18 @@
 
 enum { PRINT_PARTS = 20, PRINT_FRAMES = 16 };
 
+bool resha_frame_format(const void *return_address, char *ret_text, size_t size)
+{
+        return rs_symbol_format(return_address, ret_text, size);
+}
+
 static void print_stack(const resha_report *r)
 {
         char line[256];
         unsigned lines = 0;
 
         for (size_t i = 0; i < r->depth && lines < PRINT_FRAMES; i++)
-                if (rs_symbol_format(r->stack[i], line, sizeof line)) {
+                if (resha_frame_format(r->stack[i], line, sizeof line)) {
                         fprintf(stderr, "    %s\n", line);
                         lines++;
                 }

@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -512,6 +513,17 @@ def the_demo_in_a_pipe():
 (?: +▌.*\n){5}   07 tried again after 0\.4 s \(503, Retry-After\)   11 timed out after 1\.0 s
    18 stored, 1 empty, 1 failed; nobody else waited for them
 
+5  The classic mistake: 03 is parsed by a call that blocks +(\d\.\d) s
+(?: +▌.*\n){5}(?:   task "story" from cli/blocking\.c:\d+ blocks the loop, for \d+ ms by now.*
+(?:      .*usleep.* <- parse .*\n)?)?   The same on a thread: resha_pool_run\(NULL, parse, \.\.\.\) +(\d\.\d) s
+(?: +▌.*\n){5,6}
+6  Work that computes, four times 0\.1 s, on \d+ processors?: the same map in four places
+   gather       tasks +\d+\.\d s +▌01.*▌
+   pool_map     threads +\d+\.\d s +▌0.*
+(?: +▌.*\n)*   workers_map  processes +\d+\.\d s +▌[0x].*
+(?: +▌.*\n)*   run_loops    loops +\d+\.\d s +▌0.*
+(?: +▌.*\n)*   04 crashed, and the others did not notice: worker process: killed by signal 11 \(SIGSEGV\)
+
 Saved 20 stories\. Top 5 by score:
 (?:  \[\d+\] .*\n){5}Next: .* fetch hn --top 20 --db mine\.db .*
 """
@@ -521,10 +533,18 @@ Saved 20 stories\. Top 5 by score:
     assert m, r.out
     times = [float(t) for t in m.groups()]
     assert times[0] > 3 * times[1] > 3 * times[2], times
+    assert times[4] > times[5], times
     equal(query("stories.db", "select count(*) from stories"), [(20,)])
-    r = run("demo", env=environment(NO_COLOR="1"))  # again, over the same file, in plain letters
-    equal(r.code, 0)
-    assert r.out.isascii() and "|id|01|" in r.out, r.out
+    p = start("demo", env=environment(NO_COLOR="1"))  # again, over the same file, in plain letters
+    out = b""
+    while b"\n3 " not in out:
+        line = p.stdout.readline()
+        assert line, p.communicate()
+        out += line
+    p.send_signal(signal.SIGINT)
+    more, err = p.communicate(timeout=20)
+    equal((p.returncode, err), (130, b""))
+    assert (out + more).isascii() and b"|id|01|" in out, out
     equal(query("stories.db", "select count(*) from stories"), [(20,)])
 
 

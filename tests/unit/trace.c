@@ -6,7 +6,6 @@
 
 #include "core/core.h"
 #include "job.h"
-#include "sys/symbol.h"
 
 enum { DEPTH = 64 };
 
@@ -20,7 +19,7 @@ static const char *names_of(const resha_task *t, size_t max)
         names[0] = 0;
         for (size_t i = 0; i < depth; i++) {
                 char line[256];
-                ASSERT_TRUE(rs_symbol_format(stack[i], line, sizeof line));
+                ASSERT_TRUE(resha_frame_format(stack[i], line, sizeof line));
                 line[strcspn(line, "+.")] = 0;
                 if (strncmp(line, "resha_", 6) == 0 || strncmp(line, "rs_", 3) == 0 || strcmp(line, "sleep_until") == 0)
                         continue;
