@@ -2,8 +2,8 @@
 #ifndef RESHA_SELECT_H
 #define RESHA_SELECT_H
 
-/* Waiting for the first of several: an item or a place of a queue, an event, the end of a task, an instant. Exactly one
- * of the cases is done, the others leave no trace: an item is taken from one queue only, and none is lost by a cancel.
+/* Waiting for the first of several: an item or a place of a queue or channel, an event, the end of a task, an instant.
+ * Exactly one of the cases is done, the others leave no trace: one item is taken or put, and none is lost by a cancel.
  *
  *     #include <stdio.h>
  *     #include <resha/resha.h>
@@ -60,6 +60,7 @@
  */
 
 #include <resha/base.h>
+#include <resha/channel.h>
 #include <resha/event.h>
 #include <resha/queue.h>
 #include <resha/task.h>
@@ -67,7 +68,15 @@
 
 RESHA_BEGIN_DECLS
 
-enum resha_case_kind { RESHA_CASE_GET = 1, RESHA_CASE_PUT, RESHA_CASE_EVENT, RESHA_CASE_TASK, RESHA_CASE_TIME };
+enum resha_case_kind {
+        RESHA_CASE_GET = 1,
+        RESHA_CASE_PUT,
+        RESHA_CASE_EVENT,
+        RESHA_CASE_TASK,
+        RESHA_CASE_TIME,
+        RESHA_CASE_SEND,
+        RESHA_CASE_RECV,
+};
 
 /* One case, in the caller's memory, where it stays while the call waits: waiting never allocates. Made by the macros
  * below; may be used again, by one task at a time. */
@@ -78,6 +87,8 @@ typedef struct resha_case {
                 resha_queue *_queue;
                 resha_event *_event;
                 resha_task *_task;
+                resha_sender *_sender;
+                resha_receiver *_receiver;
                 int64_t _ns;
         } _on;
         union {
@@ -90,8 +101,8 @@ typedef struct resha_case {
 #define RESHA_CASE_(kind, object, item) \
         (RESHA_LITERAL(resha_case){ .result = 0, ._kind = (kind), ._on = { object }, ._item = { item }, ._ = { 0 } })
 
-/* resha_queue_get(): 1, or 0 if the queue is shut down and empty. A case of NULL (queue, event or task) never happens:
- * for what is not wanted now. */
+/* resha_queue_get(): 1, or 0 if the queue is shut down and empty. A case of NULL (queue, event, task or end) never
+ * happens: for what is not wanted now. */
 #define RESHA_ON_GET(queue, ret_item) RESHA_CASE_(RESHA_CASE_GET, ._queue = (queue), ._to = (ret_item))
 
 /* resha_queue_put(): 1, or 0 if the queue is shut down. *item is copied when the case is done. */
@@ -106,6 +117,13 @@ typedef struct resha_case {
 /* resha_sleep_until(): 0. Unlike a timeout around the call it cancels nothing. For a duration d: resha_after(d). */
 #define RESHA_ON_TIME(instant) RESHA_CASE_(RESHA_CASE_TIME, ._ns = resha_case_ns_(instant), ._to = NULL)
 
+/* resha_recv(): 1, or 0 if there is no sender any more and nothing is left. The other end may be on any loop or thread:
+ * what another receiver was faster to take is waited for again. The task holds a reference to the end. */
+#define RESHA_ON_RECV(receiver, ret_item) RESHA_CASE_(RESHA_CASE_RECV, ._receiver = (receiver), ._to = (ret_item))
+
+/* resha_send(): 1, or 0 if there is no receiver any more. *item is copied when the case is done. */
+#define RESHA_ON_SEND(sender, item) RESHA_CASE_(RESHA_CASE_SEND, ._sender = (sender), ._from = (item))
+
 /* A duration is none, and does not compile. */
 static inline int64_t resha_case_ns_(resha_instant instant)
 {
@@ -115,8 +133,8 @@ static inline int64_t resha_case_ns_(resha_instant instant)
 /* Looks at the cases in the order given, and does the first that can be done at once; if there is none, waits for the
  * first that can. The index of the case that was done, with its result in cases[index].result; or, with nothing done,
  * -ECANCELED; -EINVAL (no case, or one that is not made by the macros, or a task never spawned), -EDEADLK (a case waits
- * for the caller's own end), -EPERM (a case waits for a task of another loop), -EBUSY (another task waits with one of
- * these cases), -ENOMEM (a put without a bound). [task] cancellation point */
+ * for the caller's own end), -EPERM (a case waits for a task of another loop, or a channel of the parent process),
+ * -EBUSY (another task waits with one of these cases), -ENOMEM (a put without a bound). [task] cancellation point */
 RESHA_API RESHA_MUST int resha_select(resha_case *cases, size_t n);
 
 /* The same without waiting: -EAGAIN if none can be done at once. [loop] */

@@ -11,10 +11,13 @@
  * Invariants
  *  1. wait.wait.task of a case is set exactly while a select waits with it, also where the case stands in no line: one
  *     of nothing, and an instant, for the earliest of which the timer stands.
- *  2. Between the last look at the cases and the wait nothing else runs: no wake-up is missed. */
+ *  2. Between the last look at the cases and the wait nothing else runs on this loop, and who stands in line of a
+ *  channel
+ *     looks at it once more: no wake-up is missed. */
 
 #include <limits.h>
 
+#include "sync/channel.h"
 #include "sync/event.h"
 #include "sync/queue.h"
 
@@ -26,13 +29,18 @@ struct select_case {
                 resha_queue *queue;
                 resha_event *event;
                 resha_task *task;
+                struct rs_channel *channel;
                 int64_t ns;
         } on;
         void *item;
-        struct rs_queue_wait wait; /* cases that are no queues use wait.wait only */
+        union { /* the others use wait.wait only */
+                struct rs_queue_wait wait;
+                struct rs_channel_waiter waiter;
+        };
 };
 
 _Static_assert(sizeof(struct select_case) == sizeof(resha_case), "resha_case has another size");
+_Static_assert(offsetof(struct rs_queue_wait, wait) == 0 && offsetof(struct rs_channel_waiter, wait) == 0, "one wait");
 _Static_assert(offsetof(struct select_case, wait) == offsetof(resha_case, _), "resha_case has another shape");
 
 struct select {
@@ -41,13 +49,28 @@ struct select {
         size_t n;
         struct rs_timer timer;
         struct select_case *earliest; /* of the instants; NULL: none */
+        bool channels;                /* there are cases of some */
+        struct rs_channel_caller caller;
+        struct rs_cleanup given_up;
+        bool over;                 /* a case was done, or none will be */
+        struct rs_wait *post_wait; /* all is done but for a post that has not run */
 };
+
+static bool is_channel(const struct select_case *c)
+{
+        return (c->kind == RESHA_CASE_SEND || c->kind == RESHA_CASE_RECV) && c->on.channel;
+}
+
+static bool is_queue(const struct select_case *c)
+{
+        return (c->kind == RESHA_CASE_GET || c->kind == RESHA_CASE_PUT) && c->on.queue;
+}
 
 /* ---- looking ---- */
 
 static int case_valid(const struct rs_loop *l, const struct select_case *c, size_t i)
 {
-        if (c->kind < RESHA_CASE_GET || c->kind > RESHA_CASE_TIME)
+        if (c->kind < RESHA_CASE_GET || c->kind > RESHA_CASE_RECV)
                 return rs_misuse(-EINVAL, "case %zu of a select is none of RESHA_ON_...", i);
         if (c->wait.wait.task)
                 return rs_misuse(-EBUSY, "case %zu of a select: another task waits with it", i);
@@ -70,6 +93,8 @@ static int try_case(const struct rs_loop *l, struct select_case *c)
         case RESHA_CASE_PUT: return resha_queue_try_put(c->on.queue, c->item);
         case RESHA_CASE_EVENT: return resha_event_is_set(c->on.event) ? 0 : -EAGAIN;
         case RESHA_CASE_TASK: return rs_task_ended(l, c->on.task);
+        case RESHA_CASE_SEND:
+        case RESHA_CASE_RECV: return rs_channel_try(c->on.channel, c->kind == RESHA_CASE_SEND, c->item);
         case RESHA_CASE_TIME: break;
         }
         return c->on.ns <= resha_now().ns ? 0 : -EAGAIN;
@@ -101,36 +126,39 @@ static struct rs_list *line_of(struct select_case *c)
         return c->kind == RESHA_CASE_EVENT ? rs_event_line(c->on.event) : rs_task_line(c->on.task);
 }
 
-/* An instant only takes part in the choice of the earliest. */
-static void stand(struct select *s, struct select_case *c)
+/* An instant only takes part in the choice of the earliest. False: a case can be done. */
+static bool stand(struct select *s, struct select_case *c)
 {
         c->wait.wait = (struct rs_wait){ .task = rs_loop_current->current, .object = &s->choice.wait };
         if (c->kind == RESHA_CASE_TIME) {
                 if (c->on.ns != INT64_MAX && (!s->earliest || c->on.ns < s->earliest->on.ns))
                         s->earliest = c;
-                return;
-        }
-        if (!c->on.queue)
-                return;
-        if (c->kind == RESHA_CASE_GET || c->kind == RESHA_CASE_PUT)
+        } else if (is_channel(c)) {
+                s->channels = true;
+                c->waiter.caller = &s->caller;
+                return rs_channel_stand(&c->waiter, c->on.channel, c->kind == RESHA_CASE_SEND);
+        } else if (is_queue(c)) {
                 rs_queue_stand(&c->wait, c->on.queue, c->kind == RESHA_CASE_PUT, c->item);
-        else
+        } else if (c->on.queue) {
                 rs_list_push(line_of(c), &c->wait.wait.node);
+        }
+        return true;
 }
 
 static void leave(struct select_case *c)
 {
-        if (c->kind == RESHA_CASE_TIME || !c->on.queue)
-                return;
-        if (c->kind == RESHA_CASE_GET || c->kind == RESHA_CASE_PUT)
+        if (is_channel(c))
+                rs_channel_quit(&c->waiter, c->on.channel, c->kind == RESHA_CASE_SEND);
+        else if (is_queue(c))
                 rs_queue_leave(&c->wait);
-        else
+        else if (c->kind != RESHA_CASE_TIME && c->on.queue)
                 rs_list_remove(line_of(c), &c->wait.wait.node);
 }
 
 /* Out of all lines but that of `done`, which has been taken out of its own. */
 static void leave_all(struct select *s, const struct select_case *done)
 {
+        s->over = true;
         rs_timer_clear(rs_loop_current, &s->timer);
         for (size_t i = 0; i < s->n; i++) {
                 struct select_case *c = &s->cases[i];
@@ -161,18 +189,94 @@ static void instant_came(struct rs_timer *timer)
         rs_wake(&RS_CONTAINER(timer, struct select, timer)->earliest->wait.wait, 0);
 }
 
-static int wait_for_one(struct rs_loop *l, struct select_case *cases, size_t n)
+/* On the loop: some cases of channels were told. */
+static void told(struct rs_post *post)
+{
+        struct select *s = RS_CONTAINER(post, struct select, caller.post);
+
+        __atomic_store_n(&s->caller.posted, false, __ATOMIC_SEQ_CST);
+        if (s->over) {
+                if (s->post_wait)
+                        rs_wake(s->post_wait, 0);
+                return;
+        }
+        for (size_t i = 0; i < s->n; i++) {
+                struct select_case *c = &s->cases[i];
+                while (is_channel(c) && !rs_channel_stands(&c->waiter, c->on.channel)) {
+                        int rc = try_case(rs_loop_current, c);
+                        if (rc != -EAGAIN) {
+                                rs_wake(&c->wait.wait, rc);
+                                return;
+                        }
+                        rs_channel_stand(&c->waiter, c->on.channel, c->kind == RESHA_CASE_SEND);
+                }
+        }
+}
+
+/* The run leaves the task where it is. */
+static void give_up(struct rs_cleanup *cleanup)
+{
+        struct select *s = RS_CONTAINER(cleanup, struct select, given_up);
+
+        for (size_t i = 0; i < s->n && !s->over; i++)
+                if (is_channel(&s->cases[i]))
+                        leave(&s->cases[i]);
+}
+
+/* In all lines. False, and in none: a case can be done. */
+static bool stand_all(struct select *s)
+{
+        size_t n = s->n;
+        bool stands = true;
+
+        for (s->n = 0; s->n < n && stands; s->n++)
+                stands = stand(s, &s->cases[s->n]);
+        if (!stands)
+                leave_all(s, NULL);
+        return stands;
+}
+
+/* Parked where other threads tell of channels; their last post has run afterwards. */
+static intptr_t wait_outside(struct rs_loop *l, struct select *s)
+{
+        rs_list_push(&l->given_up, &s->given_up.node);
+        rs_channel_outside(l, 1);
+        intptr_t rc = rs_wait(l, &s->choice.wait);
+        rs_channel_outside(l, -1);
+        rs_list_remove(&l->given_up, &s->given_up.node);
+        return rc;
+}
+
+/* The memory of the call stays until then; nothing delays it but the loop's next visit. */
+static void wait_for_post(struct rs_loop *l, struct select *s)
+{
+        struct rs_wait w = { .what = "select" };
+
+        if (!__atomic_load_n(&s->caller.posted, __ATOMIC_SEQ_CST))
+                return;
+        s->post_wait = &w;
+        rs_wait(l, &w);
+}
+
+/* The index, -ECANCELED, or -EAGAIN: a case can be done, or could for a moment. */
+static __attribute__((noinline)) int wait_for_one(struct rs_loop *l, struct select_case *cases, size_t n)
 {
         struct select s = { .choice = { .wait = { .cancel = select_cancel, .what = "select" }, .chosen = chosen },
                             .cases = cases,
                             .n = n,
-                            .timer = { .fire = instant_came } };
+                            .timer = { .fire = instant_came },
+                            .caller = { .post = { .fn = told, .quiet = true }, .inbox = l->inbox },
+                            .given_up = { .fn = give_up } };
+        int rc = -EAGAIN;
 
-        for (size_t i = 0; i < n; i++)
-                stand(&s, &cases[i]);
-        if (s.earliest)
-                rs_timer_set(l, &s.timer, s.earliest->on.ns);
-        return (int)rs_wait(l, &s.choice.wait);
+        if (stand_all(&s)) {
+                if (s.earliest)
+                        rs_timer_set(l, &s.timer, s.earliest->on.ns);
+                rc = (int)(s.channels ? wait_outside(l, &s) : rs_wait(l, &s.choice.wait));
+        }
+        if (s.channels)
+                wait_for_post(l, &s);
+        return rc;
 }
 
 static struct select_case *cases_of(resha_case *cases)
@@ -187,10 +291,13 @@ int resha_select(resha_case *cases, size_t n)
 
         if (rc < 0)
                 return rc;
-        rc = look(l, cases_of(cases), n);
-        if (rc != -EAGAIN)
-                return rs_complete(l, rc);
-        return wait_for_one(l, cases_of(cases), n);
+        do {
+                rc = look(l, cases_of(cases), n);
+                if (rc != -EAGAIN)
+                        return rs_complete(l, rc);
+                rc = wait_for_one(l, cases_of(cases), n);
+        } while (rc == -EAGAIN && (rc = rs_enter(&l)) == 0);
+        return rc;
 }
 
 int resha_try_select(resha_case *cases, size_t n)

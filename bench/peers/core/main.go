@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// The Go peers of bench/core: core QUESTION [ARGUMENTS], those of the C program of that name. Run with GOMAXPROCS=1.
+// The Go peers of bench/core: core QUESTION [ARGUMENTS], those of the C program of that name; and that of exec/channel.c.
+// Run with GOMAXPROCS=1, or what the question says.
 package main
 
 import (
@@ -44,9 +45,9 @@ func measure(n int, work func()) {
 
 func main() {
 	questions := map[string]func(){"yield": yield, "spawn": spawn, "queue": queue, "rendezvous": rendezvous,
-		"contended": contended, "timeout": timeout, "fire": fire}
+		"channel": channel, "contended": contended, "timeout": timeout, "fire": fire}
 	if len(os.Args) < 2 || questions[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: core yield|spawn|queue|rendezvous|contended|timeout|fire [ARGUMENTS]")
+		fmt.Fprintln(os.Stderr, "usage: core yield|spawn|queue|rendezvous|channel|contended|timeout|fire [ARGUMENTS]")
 		os.Exit(2)
 	}
 	questions[os.Args[1]]()

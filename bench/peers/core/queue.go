@@ -40,3 +40,10 @@ func rendezvous() {
 	handOver(items/10, 0)
 	measure(items, func() { handOver(items, 0) })
 }
+
+// Two cores: run with GOMAXPROCS=2.
+func channel() {
+	items, capacity := argument(1, 10000000), argument(2, 64)
+	handOver(items/10, capacity)
+	measure(items, func() { handOver(items, capacity) })
+}
