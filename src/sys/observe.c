@@ -197,7 +197,7 @@ static bool copy_stacks(struct rs_memory *m, const struct rs_observe_stacks *s, 
 static size_t look_asleep(pid_t tid, const struct place *p, const struct rs_observe_stacks *s, const void **ret,
                           size_t max)
 {
-        struct rs_context c = { .pc = p->pc, .known = UINT32_C(1) << RS_DWARF_SP };
+        struct rs_registers c = { .pc = p->pc, .known = UINT32_C(1) << RS_DWARF_SP };
         struct rs_memory m;
         struct place again;
 
@@ -217,7 +217,7 @@ enum { HOLD_MS = 300, ANSWER_MS = 300 };
 
 static uint32_t state; /* one look at a time */
 static pid_t asked;
-static struct rs_context held;
+static struct rs_registers held;
 static int signal_number;
 
 static int64_t ms_from_now(int ms)
@@ -244,32 +244,13 @@ static bool become(uint32_t from, uint32_t to)
         return ok;
 }
 
-static void take_registers(const ucontext_t *u)
-{
-#ifdef __x86_64__
-        static const int names[RS_DWARF_RA] = {
-                REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-                REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15
-        };
-
-        held = (struct rs_context){ .pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP], .known = 0xffff };
-        for (unsigned i = 0; i < RS_DWARF_RA; i++)
-                held.registers[i] = (uintptr_t)u->uc_mcontext.gregs[names[i]];
-#else
-        held = (struct rs_context){ .pc = u->uc_mcontext.pc, .known = UINT32_MAX };
-        for (unsigned i = 0; i <= RS_DWARF_RA; i++)
-                held.registers[i] = u->uc_mcontext.regs[i];
-        held.registers[RS_DWARF_SP] = u->uc_mcontext.sp;
-#endif
-}
-
 static void hold(int sig, siginfo_t *info, void *context)
 {
         int saved = errno;
 
         (void)sig, (void)info;
         if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == ASKED && asked == rs_observe_self()) {
-                take_registers(context);
+                rs_registers_take(&held, context);
                 if (become(ASKED, HELD)) {
                         await(HELD, ms_from_now(HOLD_MS));
                         (void)become(HELD, IDLE);
@@ -296,7 +277,7 @@ static bool install(void)
 
 static size_t look_held(pid_t tid, const struct rs_observe_stacks *s, const void **ret, size_t max)
 {
-        struct rs_context c;
+        struct rs_registers c;
         struct rs_memory m;
 
         if (signal_number <= 0)

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <ucontext.h>
 
 #include "sys/dwarf.h"
 
@@ -28,6 +29,27 @@ enum {
         FAR = 64 * 1024,     /* as far a frame pointer is looked for */
         TEXT_BEGINS = 65536, /* no code lies below */
 };
+
+void rs_registers_take(struct rs_registers *ret, const void *ucontext)
+{
+        const mcontext_t *m = &((const ucontext_t *)ucontext)->uc_mcontext;
+
+#ifdef __x86_64__
+        static const int names[RS_DWARF_RA] = {
+                REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+                REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15
+        };
+
+        *ret = (struct rs_registers){ .pc = (uintptr_t)m->gregs[REG_RIP], .known = 0xffff };
+        for (unsigned i = 0; i < RS_DWARF_RA; i++)
+                ret->registers[i] = (uintptr_t)m->gregs[names[i]];
+#else
+        *ret = (struct rs_registers){ .pc = m->pc, .known = UINT32_MAX };
+        for (unsigned i = 0; i <= RS_DWARF_RA; i++)
+                ret->registers[i] = m->regs[i];
+        ret->registers[RS_DWARF_SP] = m->sp;
+#endif
+}
 
 /* ---- what is known of a function ---- */
 
@@ -296,7 +318,7 @@ static bool read_word(const struct rs_memory *m, uintptr_t at, uintptr_t *ret)
         return false;
 }
 
-static bool read_register(const struct rs_context *c, uint64_t number, uintptr_t *ret)
+static bool read_register(const struct rs_registers *c, uint64_t number, uintptr_t *ret)
 {
         if (number >= RS_DWARF_REGISTERS || !(c->known >> number & 1))
                 return false;
@@ -304,7 +326,7 @@ static bool read_register(const struct rs_context *c, uint64_t number, uintptr_t
         return true;
 }
 
-static void set_register(struct rs_context *c, unsigned number, uintptr_t value)
+static void set_register(struct rs_registers *c, unsigned number, uintptr_t value)
 {
         c->registers[number] = value;
         c->known |= UINT32_C(1) << number;
@@ -386,7 +408,7 @@ static void operation(struct operands *o, struct rs_reader *r, uint8_t opcode, c
 }
 
 /* An expression; what it begins with is on its stack. False: it cannot be known. */
-static bool evaluate(struct rs_reader r, struct operands *o, const struct rs_context *c, const struct rs_memory *m,
+static bool evaluate(struct rs_reader r, struct operands *o, const struct rs_registers *c, const struct rs_memory *m,
                      uintptr_t *ret)
 {
         while (r.at < r.end && !r.bad && !o->bad) {
@@ -449,7 +471,7 @@ static enum call call_before(uintptr_t address, const struct code *caller, uintp
 /* At which the return address and the caller's frame pointer lie at these distances: the lowest place above the frame's
  * lower end where a call of this very function returns to; or else where any call does, and the pointer leads up. What
  * calls have left there that ended is below the frame, and but for the function's own variables out of the way. */
-static bool guess_frame(struct rs_context *c, const struct row *row, uintptr_t start, const struct rs_memory *m)
+static bool guess_frame(struct rs_registers *c, const struct row *row, uintptr_t start, const struct rs_memory *m)
 {
         bool plain = row->frame.how == REGISTER;
         uintptr_t frame = plain ? (uintptr_t)row->frame_offset : 2 * WORD, second = 0, ra, fp;
@@ -473,7 +495,7 @@ static bool guess_frame(struct rs_context *c, const struct row *row, uintptr_t s
 
 /* ---- from frame to frame ---- */
 
-static bool frame_of(const struct row *row, const struct rs_context *c, const struct rs_memory *m, uintptr_t *ret)
+static bool frame_of(const struct row *row, const struct rs_registers *c, const struct rs_memory *m, uintptr_t *ret)
 {
         struct operands o = { .n = 0 };
 
@@ -486,7 +508,7 @@ static bool frame_of(const struct row *row, const struct rs_context *c, const st
 }
 
 /* What the caller has in a register; false: that is not known. */
-static bool value_of(const struct rule *rule, unsigned number, uintptr_t frame, const struct rs_context *c,
+static bool value_of(const struct rule *rule, unsigned number, uintptr_t frame, const struct rs_registers *c,
                      const struct rs_memory *m, uintptr_t *ret)
 {
         struct operands o = { .words = { frame }, .n = 1 };
@@ -504,9 +526,9 @@ static bool value_of(const struct rule *rule, unsigned number, uintptr_t frame, 
 }
 
 /* To the caller. */
-static bool step(struct rs_context *c, const struct row *row, const struct code *code, const struct rs_memory *m)
+static bool step(struct rs_registers *c, const struct row *row, const struct code *code, const struct rs_memory *m)
 {
-        struct rs_context caller = { .pc = 0 };
+        struct rs_registers caller = { .pc = 0 };
         uintptr_t frame, v;
 
         if (!frame_of(row, c, m, &frame) &&
@@ -527,10 +549,10 @@ static bool step(struct rs_context *c, const struct row *row, const struct code 
         return moves && c->pc;
 }
 
-size_t rs_unwind(const struct rs_context *from, const struct rs_memory *m, const void *bottom,
+size_t rs_unwind(const struct rs_registers *from, const struct rs_memory *m, const void *bottom,
                  const void **ret_addresses, size_t max)
 {
-        struct rs_context c = *from;
+        struct rs_registers c = *from;
         bool exact = true; /* the place is that of the next instruction, which may be the function's first */
         struct code code;
         struct table t;

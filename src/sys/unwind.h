@@ -18,10 +18,13 @@ enum { RS_DWARF_FP = 29, RS_DWARF_SP = 31, RS_DWARF_RA = 30, RS_DWARF_REGISTERS 
 #ifdef RS_HAVE_UNWIND
 
 /* Registers of a context that was interrupted somewhere, by their DWARF numbers; bit n of known: number n is. */
-struct rs_context {
+struct rs_registers {
         uintptr_t pc, registers[RS_DWARF_REGISTERS];
         uint32_t known;
 };
+
+/* Of the context that a signal handler has interrupted: its third argument, a ucontext_t. Safe there. */
+void rs_registers_take(struct rs_registers *ret, const void *ucontext);
 
 /* Copies of pieces of its memory. */
 struct rs_memory {
@@ -34,8 +37,8 @@ struct rs_memory {
 
 /* Its place and the return addresses above it, up to those in the function at `bottom` (not included; NULL: none). How
  * many. Nothing but the copies is read of its memory. */
-size_t rs_unwind(const struct rs_context *c, const struct rs_memory *m, const void *bottom, const void **ret_addresses,
-                 size_t max);
+size_t rs_unwind(const struct rs_registers *c, const struct rs_memory *m, const void *bottom,
+                 const void **ret_addresses, size_t max);
 
 #endif
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks of tasks: parked, running, not started, ended; deep, and with little room left. */
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/core.h"
 #include "job.h"
+#include "sanitized.h"
+#include "sys/unwind.h"
 
 enum { DEPTH = 64 };
 
@@ -274,3 +277,100 @@ TEST(stack_of_the_task_that_reports)
                                 &(resha_run_opts){ .report = sink_that_looks, .report_arg = &t }));
         ASSERT_STR(seen_by_sink, "ignores_cancels");
 }
+
+#ifdef RS_HAVE_UNWIND
+
+/* ---- the unwinder for what was interrupted anywhere: from all registers, and from those that the kernel tells ---- */
+
+static struct {
+        const void *all[DEPTH], *few[DEPTH];
+        size_t n_all, n_few;
+} interrupted;
+
+enum { COPIED = 16 * 1024 };
+
+/* Not by memcpy(): a sanitizer would find what is between variables. */
+__attribute__((no_sanitize("address"))) static size_t copy_words(uintptr_t *to, const char *from, const char *top)
+{
+        size_t n = (size_t)(top - from) / sizeof *to;
+
+        n = n < COPIED / sizeof *to ? n : COPIED / sizeof *to;
+        for (size_t i = 0; i < n; i++)
+                to[i] = ((const volatile uintptr_t *)(const void *)from)[i];
+        return n;
+}
+
+static void look_at_interrupted(int sig, siginfo_t *info, void *context)
+{
+        const struct rs_task *t = rs_loop_current->current;
+        struct rs_registers c;
+
+        (void)sig, (void)info;
+        rs_registers_take(&c, context);
+        static uintptr_t copy[COPIED / sizeof(uintptr_t)];
+        uintptr_t sp = c.registers[RS_DWARF_SP] & ~(uintptr_t)7;
+        size_t n = copy_words(copy, (const char *)sp, t->stack->top);
+        struct rs_memory m = { { { sp, sp + n * sizeof copy[0], copy } }, 1 };
+        const void *end = (const void *)(uintptr_t)rs_task_entry;
+        interrupted.n_all = rs_unwind(&c, &m, end, interrupted.all, DEPTH);
+        c.known = UINT32_C(1) << RS_DWARF_SP;
+        interrupted.n_few = rs_unwind(&c, &m, end, interrupted.few, DEPTH);
+        /* Garbage leads nowhere, and does no harm. */
+        for (uintptr_t i = 0; i < 200; i++) {
+                const void *to[DEPTH];
+                struct rs_registers bad = c;
+                bad.registers[RS_DWARF_SP] = sp + i * 8;
+                bad.registers[RS_DWARF_FP] = i * UINT64_C(0x123456789abcdf);
+                bad.known |= i % 2 << RS_DWARF_FP;
+                ASSERT_TRUE(rs_unwind(&bad, &m, end, to, DEPTH) <= DEPTH);
+        }
+}
+
+static FRAME int raises(volatile char *where)
+{
+        int rc = raise(SIGUSR1);
+
+        where[0] = 1;
+        return rc;
+}
+
+static FRAME int raises_below(size_t n)
+{
+        char room[256 + 32];
+        volatile char *aligned = room + (n & 31);
+        int rc = raises(aligned);
+
+        after_call += aligned[0];
+        return rc;
+}
+
+static bool has(const void *const *stack, size_t depth, const char *name)
+{
+        char line[256];
+
+        for (size_t i = 0; i < depth; i++)
+                if (resha_frame_format(stack[i], line, sizeof line) && strncmp(line, name, strlen(name)) == 0)
+                        return true;
+        return false;
+}
+
+TASK(stack_of_what_a_signal_interrupts)
+{
+        struct sigaction sa = { .sa_sigaction = look_at_interrupted, .sa_flags = SA_SIGINFO }, before;
+
+        if (TEST_VALGRIND)
+                test_skip("a stack is copied with all that was never written there");
+        ASSERT_EQ(sigaction(SIGUSR1, &sa, &before), 0);
+        ASSERT_EQ(raises_below(interrupted.n_all), 0);
+        ASSERT_EQ(sigaction(SIGUSR1, &before, NULL), 0);
+        const char *names[] = { "raises+", "raises_below+", "task_stack_of_what_a_signal_interrupts" };
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                if (!has(interrupted.all, interrupted.n_all, names[i]))
+                        FAIL("%s: not in the stack of %zu", names[i], interrupted.n_all);
+                if (!has(interrupted.few, interrupted.n_few, names[i]))
+                        FAIL("%s: not in the stack of %zu, by the stack pointer", names[i], interrupted.n_few);
+        }
+        return 0;
+}
+
+#endif
