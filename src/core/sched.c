@@ -286,8 +286,10 @@ void rs_wake_check(const struct rs_list *line)
         const struct rs_task *t = line->first ? RS_CONTAINER(line->first, struct rs_wait, node)->task : NULL;
 
         if (t && (!rs_loop_current || !rs_task_is_here(rs_loop_current, t->mark)))
-                rs_task_abort(t, "is woken by a thread that does not run its loop; what tasks share is for that loop's "
-                                 "thread alone: let the thread job return, and its task do the rest");
+                rs_task_abort(t,
+                              "is woken by a thread that does not run its loop; what tasks share is for that loop's "
+                              "thread alone: let the thread job return, and its task do the rest; between loops there "
+                              "are channels and posts");
 }
 
 void rs_yield(struct rs_loop *l)

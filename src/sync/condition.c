@@ -10,11 +10,13 @@
  *  1. A wait in the condition's line has its cancel function; one in the mutex's line has none.
  *  2. Its task gets 0 from the mutex, which knows nothing of conditions; what the wait returns is in `result`. */
 
+#include "sync/line.h"
 #include "sync/mutex.h"
 
 struct condition {
         struct rs_mutex *mutex;
-        struct rs_list waiters; /* of condition_wait.wait.node: not notified yet */
+        struct rs_list waiters;     /* of condition_wait.wait.node: not notified yet */
+        const struct rs_loop *home; /* of all who wait */
 };
 
 struct condition_wait {
@@ -83,6 +85,9 @@ static int wait_notified(struct rs_loop *l, struct condition *c)
 {
         struct condition_wait w = { .wait = { .cancel = condition_cancel, .what = "condition", .object = c } };
 
+        if (RS_UNLIKELY(c->waiters.first && c->home != l))
+                return rs_line_refuse("condition");
+        c->home = l;
         rs_list_push(&c->waiters, &w.wait.node);
         rs_mutex_pass(c->mutex);
         rs_wait(l, &w.wait);
@@ -124,6 +129,8 @@ int resha_condition_notify(resha_condition *condition, size_t n)
 
         if (rc < 0)
                 return rc;
+        if (RS_UNLIKELY(c->waiters.first && c->home != l))
+                return rs_line_refuse("condition");
         for (; n > 0 && (first = rs_list_pop(&c->waiters)); n--)
                 join_line(c->mutex, RS_CONTAINER(first, struct rs_wait, node));
         return 0;

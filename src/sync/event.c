@@ -2,6 +2,7 @@
 /* The event: a flag and those who wait for it. */
 
 #include "sync/event.h"
+#include "sync/line.h"
 
 struct event {
         struct rs_list waiters; /* of rs_wait.node; empty while set */
@@ -9,6 +10,14 @@ struct event {
 };
 
 _Static_assert(sizeof(struct event) <= sizeof(resha_event), "resha_event is too small");
+
+int rs_line_refuse(const char *what)
+{
+        return rs_misuse(-EPERM,
+                         "tasks of another loop wait at this %s: it is for one loop's tasks; between loops there are "
+                         "channels (resha/channel.h)",
+                         what);
+}
 
 static struct event *event_of(resha_event *e)
 {
@@ -57,6 +66,8 @@ int resha_event_wait(resha_event *event)
                 return rc;
         if (e->set)
                 return rs_complete(l, 0);
+        if (rs_line_elsewhere(l, &e->waiters))
+                return rs_line_refuse("event");
         struct rs_wait w = { .cancel = event_cancel, .what = "event", .object = e };
         rs_list_push(&e->waiters, &w.node);
         return (int)rs_wait(l, &w);

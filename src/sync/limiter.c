@@ -26,7 +26,7 @@
  *  1. The timer is set for the turn of the first in line, and only while nobody is on the way out.
  *  2. Nothing is reserved: who leaves the line has changed nothing for those before, and let those behind move up. */
 
-#include "core/core.h"
+#include "sync/line.h"
 
 struct rate {
         int64_t per, even, leak; /* ns */
@@ -252,6 +252,8 @@ static void start(struct rs_loop *l, struct limiter *m)
 
 static int wait_in_line(struct rs_loop *l, struct limiter *m, int64_t by)
 {
+        if (rs_line_elsewhere(l, &m->line))
+                return rs_line_refuse("limiter");
         struct limiter_wait w = { .wait = { .cancel = limiter_cancel, .what = "limiter", .object = m },
                                   .deadline = { .fire = deadline_passed } };
 

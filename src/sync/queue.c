@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "sync/line.h"
 #include "sync/queue.h"
 
 enum { ITEM_MAX = 65536, ROOM_FIRST = 16 };
@@ -31,7 +32,8 @@ struct resha_queue {
         size_t unfinished;
         struct rs_list getters, putters; /* of rs_queue_wait.wait.node */
         struct rs_list joiners;
-        size_t capacity; /* as it was stated */
+        const struct rs_loop *home; /* of all who wait */
+        size_t capacity;            /* as it was stated */
         enum kind kind;
         bool shutdown;
         resha_drop_fn *drop;
@@ -222,13 +224,16 @@ static __attribute__((noinline)) int put_otherwise(resha_queue *q, const void *i
         return 1;
 }
 
-static inline int try_put(resha_queue *q, const void *item)
+static inline __attribute__((always_inline)) int try_put(struct rs_loop *l, resha_queue *q, const void *item)
 {
         struct rs_node *n;
 
         if (RS_UNLIKELY(q->shutdown))
                 return 0;
-        if ((n = rs_list_pop(&q->getters))) {
+        if ((n = q->getters.first)) {
+                if (RS_UNLIKELY(q->home != l))
+                        return rs_line_refuse("queue");
+                rs_list_remove(&q->getters, n);
                 struct rs_queue_wait *w = RS_CONTAINER(n, struct rs_queue_wait, wait.node);
                 copy_item(w->item, item, q->item_size);
                 q->unfinished++;
@@ -243,8 +248,10 @@ static inline int try_put(resha_queue *q, const void *item)
 }
 
 /* Where the ring is empty. */
-static __attribute__((noinline)) int get_otherwise(resha_queue *q, void *ret_item)
+static __attribute__((noinline)) int get_otherwise(struct rs_loop *l, resha_queue *q, void *ret_item)
 {
+        if (q->putters.first && q->home != l)
+                return rs_line_refuse("queue");
         bool piled = q->pile.count > 0;
 
         if (piled)
@@ -262,16 +269,19 @@ static __attribute__((noinline)) int get_otherwise(resha_queue *q, void *ret_ite
         return piled || n ? 1 : q->shutdown ? 0 : -EAGAIN;
 }
 
-static inline int try_get(resha_queue *q, void *ret_item)
+static inline __attribute__((always_inline)) int try_get(struct rs_loop *l, resha_queue *q, void *ret_item)
 {
         struct rs_node *n;
 
         if (!q->count)
-                return RS_UNLIKELY(q->kind != BOUNDED) ? get_otherwise(q, ret_item) : q->shutdown ? 0 : -EAGAIN;
+                return RS_UNLIKELY(q->kind != BOUNDED) ? get_otherwise(l, q, ret_item) : q->shutdown ? 0 : -EAGAIN;
+        if (RS_UNLIKELY((n = q->putters.first) && q->home != l))
+                return rs_line_refuse("queue");
         copy_item(ret_item, q->head, q->item_size);
         q->head = next_of(q, q->head);
         q->count--;
-        if ((n = rs_list_pop(&q->putters))) {
+        if (n) {
+                rs_list_remove(&q->putters, n);
                 struct rs_queue_wait *w = RS_CONTAINER(n, struct rs_queue_wait, wait.node);
                 append(q, w->item);
                 q->unfinished++;
@@ -283,13 +293,13 @@ static inline int try_get(resha_queue *q, void *ret_item)
 int resha_queue_try_put(resha_queue *q, const void *item)
 {
         rs_wake_check(&q->getters);
-        return try_put(q, item);
+        return try_put(rs_loop_current, q, item);
 }
 
 int resha_queue_try_get(resha_queue *q, void *ret_item)
 {
         rs_wake_check(&q->putters);
-        return try_get(q, ret_item);
+        return try_get(rs_loop_current, q, ret_item);
 }
 
 /* ---- the lines ---- */
@@ -304,6 +314,7 @@ void rs_queue_stand(struct rs_queue_wait *w, resha_queue *q, bool put, void *ite
 {
         w->line = put ? &q->putters : &q->getters;
         w->item = item;
+        q->home = rs_loop_current;
         rs_list_push(w->line, &w->wait.node);
 }
 
@@ -313,6 +324,9 @@ static int stand_in_line(struct rs_loop *l, resha_queue *q, struct rs_list *line
                                    .line = line,
                                    .item = item };
 
+        if (RS_UNLIKELY(line->first && q->home != l))
+                return rs_line_refuse("queue");
+        q->home = l;
         rs_list_push(line, &w.wait.node);
         return (int)rs_wait(l, &w.wait);
 }
@@ -324,7 +338,7 @@ int resha_queue_put(resha_queue *q, const void *item)
 
         if (RS_UNLIKELY(rc < 0))
                 return rc;
-        rc = try_put(q, item);
+        rc = try_put(l, q, item);
         if (rc != -EAGAIN)
                 return rs_complete(l, rc);
         return stand_in_line(l, q, &q->putters, (void *)(uintptr_t)item, "place in queue");
@@ -337,7 +351,7 @@ int resha_queue_get(resha_queue *q, void *ret_item)
 
         if (RS_UNLIKELY(rc < 0))
                 return rc;
-        rc = try_get(q, ret_item);
+        rc = try_get(l, q, ret_item);
         if (rc != -EAGAIN)
                 return rs_complete(l, rc);
         return stand_in_line(l, q, &q->getters, ret_item, "item of queue");

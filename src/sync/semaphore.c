@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The semaphore: permits and a line of waiters. While somebody waits no permit is free: a release hands its own on. */
 
-#include "core/core.h"
+#include "sync/line.h"
 
 struct semaphore {
         size_t available, permits;
@@ -38,6 +38,8 @@ int resha_semaphore_acquire(resha_semaphore *semaphore)
                 s->available--;
                 return rs_complete(l, 0);
         }
+        if (rs_line_elsewhere(l, &s->waiters))
+                return rs_line_refuse("semaphore");
         struct rs_wait w = { .cancel = semaphore_cancel, .what = "semaphore", .object = s };
         rs_list_push(&s->waiters, &w.node);
         return (int)rs_wait(l, &w);

@@ -225,9 +225,26 @@ struct shared {
         resha_semaphore semaphore;
         resha_barrier barrier;
         resha_limiter limiter;
+        resha_mutex mutex;
+        resha_condition condition;
         resha_queue *empty, *full;
         int item;
 };
+
+/* All of it stands at something: a permit that is taken, a queue that is full, ... */
+static void shared_init(struct shared *s)
+{
+        *s = (struct shared){ .item = 1 };
+        resha_semaphore_init(&s->semaphore, 1);
+        ASSERT_OK(resha_semaphore_acquire(&s->semaphore));
+        ASSERT_OK(resha_barrier_init(&s->barrier, 2));
+        ASSERT_OK(resha_limiter_init(&s->limiter, 1, RESHA_S(3600), 0));
+        ASSERT_OK(resha_limiter_acquire(&s->limiter));
+        resha_condition_init(&s->condition, &s->mutex);
+        ASSERT_OK(resha_queue_new(sizeof(int), 1, NULL, &s->empty));
+        ASSERT_OK(resha_queue_new(sizeof(int), 1, NULL, &s->full));
+        ASSERT_EQ(resha_queue_put(s->full, &s->item), 1);
+}
 
 static int waits_for_event(void *arg)
 {
@@ -355,17 +372,10 @@ static void *wakes(void *arg)
 
 static int is_woken_from_outside(__attribute__((unused)) void *arg)
 {
-        struct shared s = { .item = 1 };
+        struct shared s;
         pthread_t thread;
 
-        resha_semaphore_init(&s.semaphore, 1);
-        ASSERT_OK(resha_semaphore_acquire(&s.semaphore));
-        ASSERT_OK(resha_barrier_init(&s.barrier, 2));
-        ASSERT_OK(resha_limiter_init(&s.limiter, 1, RESHA_S(3600), 0));
-        ASSERT_OK(resha_limiter_acquire(&s.limiter));
-        ASSERT_OK(resha_queue_new(sizeof(int), 1, NULL, &s.empty));
-        ASSERT_OK(resha_queue_new(sizeof(int), 1, NULL, &s.full));
-        ASSERT_EQ(resha_queue_put(s.full, &s.item), 1);
+        shared_init(&s);
         RESHA_GROUP(g);
         resha_group_begin(&g, NULL);
         resha_spawn(&g, outside->waits, &s);
@@ -458,4 +468,69 @@ TASK(blocks_of_another_loop_are_left_alone)
         ASSERT_OK(resha_sleep(RESHA_MS(1)));
         ASSERT_OK(resha_scope_end(&o.scope, 0));
         return resha_group_end(&o.group, 0);
+}
+
+/* ---- what tasks of another loop wait for ---- */
+
+static int waits_for_notice(void *arg)
+{
+        struct shared *s = arg;
+        int rc = resha_mutex_lock(&s->mutex);
+
+        if (rc == 0) {
+                rc = resha_condition_wait(&s->condition);
+                ASSERT_OK(resha_mutex_unlock(&s->mutex));
+        }
+        return rc;
+}
+
+static int meddles_with_lines(void *arg)
+{
+        struct shared *s = arg;
+        int item;
+
+        ASSERT_EQ(resha_event_wait(&s->event), -EPERM);
+        ASSERT_HAS(resha_error_of(-EPERM)->text, "tasks of another loop wait at this event");
+        ASSERT_EQ(resha_semaphore_acquire(&s->semaphore), -EPERM);
+        ASSERT_EQ(resha_limiter_acquire(&s->limiter), -EPERM);
+        ASSERT_OK(resha_mutex_lock(&s->mutex)); /* nobody holds it */
+        ASSERT_EQ(resha_condition_notify(&s->condition, 1), -EPERM);
+        ASSERT_EQ(resha_condition_wait(&s->condition), -EPERM);
+        ASSERT_OK(resha_mutex_unlock(&s->mutex));
+        ASSERT_EQ(resha_queue_put(s->empty, &(int){ 1 }), -EPERM);
+        ASSERT_EQ(resha_queue_get(s->empty, &item), -EPERM);
+        ASSERT_EQ(resha_queue_get(s->full, &item), -EPERM);
+        ASSERT_EQ(resha_queue_put(s->full, &(int){ 3 }), -EPERM);
+        ASSERT_HAS(resha_error_of(-EPERM)->text, "channels");
+        return 0;
+}
+
+static void *runs_on_lines(void *arg)
+{
+        ASSERT_OK(resha_run(meddles_with_lines, arg, &(resha_run_opts){ .backend = test_backend() }));
+        return NULL;
+}
+
+TASK(what_another_loops_tasks_wait_for_is_refused)
+{
+        static resha_fn *const waits[] = { waits_for_event,  waits_for_permit, waits_at_barrier, waits_for_rate,
+                                           waits_for_notice, waits_for_item,   waits_for_place };
+        struct shared s;
+        pthread_t thread;
+        int item;
+        RESHA_GROUP(g);
+
+        shared_init(&s);
+        resha_group_begin(&g, NULL);
+        for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++)
+                resha_spawn(&g, waits[i], &s);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_EQ(pthread_create(&thread, NULL, runs_on_lines, &s), 0);
+        ASSERT_EQ(pthread_join(thread, NULL), 0);
+        resha_group_cancel(&g);
+        ASSERT_EQ(resha_group_end(&g, 0), 0);
+        ASSERT_EQ(resha_queue_try_get(s.full, &item), 1);
+        resha_queue_free(s.empty);
+        resha_queue_free(s.full);
+        return 0;
 }

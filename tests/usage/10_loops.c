@@ -4,7 +4,7 @@
 
 struct side { resha_sender *tx; resha_receiver *rx; };
 
-static int side(void *arg)                              /* whichever side ends first, well or badly, releases the other */
+static int side(void *arg)               /* whichever side ends first, well or badly, releases the other */
 {
         struct side *s = arg;
         resha_sender *tx RESHA_CLEANUP(resha_sender_closep) = s->tx;
