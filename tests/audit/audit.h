@@ -12,6 +12,7 @@
  *     mutex       held by exactly the task that took it last and has not given it back
  *     condition   notifications given = waits that returned 0
  *     queue       items put = items taken + dropped + inside + on their way, and they are the same items
+ *     channel     the same
  *     event       who waited when it was set goes on; nobody else does
  *     barrier     each round lets all parties through, with the places 0 .. n-1, or none
  *     limiter     no more starts in a window than its rates allow
@@ -46,6 +47,20 @@ int audit_queue_get(resha_queue *q, void *ret_item);
 int audit_queue_try_put(resha_queue *q, const void *item);
 int audit_queue_try_get(resha_queue *q, void *ret_item);
 void audit_queue_shutdown_now(resha_queue *q);
+
+int audit_channel_new(size_t item_size, size_t capacity, resha_sender **ret_sender, resha_receiver **ret_receiver);
+int audit_channel_new_opt(size_t item_size, size_t capacity, const resha_channel_opts *opts, resha_sender **ret_sender,
+                          resha_receiver **ret_receiver);
+resha_sender *audit_sender_ref(resha_sender *s);
+resha_receiver *audit_receiver_ref(resha_receiver *r);
+void audit_sender_close(resha_sender *s);
+void audit_receiver_close(resha_receiver *r);
+void audit_sender_closep(resha_sender **s);
+void audit_receiver_closep(resha_receiver **r);
+int audit_send(resha_sender *s, const void *item);
+int audit_recv(resha_receiver *r, void *ret_item);
+int audit_try_send(resha_sender *s, const void *item);
+int audit_try_recv(resha_receiver *r, void *ret_item);
 
 void audit_event_set(resha_event *e);
 int audit_event_wait(resha_event *e);
@@ -105,6 +120,18 @@ int audit_pipe(resha_stream **ret_read, resha_stream **ret_write);
 #define resha_queue_try_put audit_queue_try_put
 #define resha_queue_try_get audit_queue_try_get
 #define resha_queue_shutdown_now audit_queue_shutdown_now
+#define resha_channel_new audit_channel_new
+#define resha_channel_new_opt audit_channel_new_opt
+#define resha_sender_ref audit_sender_ref
+#define resha_receiver_ref audit_receiver_ref
+#define resha_sender_close audit_sender_close
+#define resha_receiver_close audit_receiver_close
+#define resha_sender_closep audit_sender_closep
+#define resha_receiver_closep audit_receiver_closep
+#define resha_send audit_send
+#define resha_recv audit_recv
+#define resha_try_send audit_try_send
+#define resha_try_recv audit_try_recv
 #define resha_event_set audit_event_set
 #define resha_event_wait audit_event_wait
 #define resha_select audit_select

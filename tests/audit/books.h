@@ -58,20 +58,20 @@ void leave_setup(void *(*take)(size_t size)); /* take: memory that no trial puts
 
 void ledger_setup(void *(*take)(size_t size));
 
-enum kind { SEMAPHORE = 1, MUTEX, CONDITION, QUEUE, EVENT, BARRIER, LIMITER, GROUP };
+enum kind { SEMAPHORE = 1, MUTEX, CONDITION, QUEUE, EVENT, BARRIER, LIMITER, GROUP, CHANNEL };
 enum { STARTS = 64 };
 
 struct entry {
         const void *at;
         enum kind kind;
         uint64_t trial;        /* of another one: free */
-        int64_t all;           /* permits, parties, rates */
+        int64_t all;           /* permits, parties, rates, references */
         int64_t in, out, gone; /* put or given; taken or delivered; dropped */
         size_t takers, givers; /* tasks inside of a call that may take, or give */
         uint64_t sum;          /* of the items put, less those taken and dropped */
         uint32_t owner;        /* of a mutex: the task's number; 0: nobody */
         bool loose;            /* not all that happened was seen */
-        bool freed;            /* a queue */
+        bool freed;            /* a queue or channel */
         size_t item_size;
         resha_drop_fn *drop;
         struct waiting *waiting; /* at an event */
@@ -83,6 +83,19 @@ struct entry {
 struct entry *books_find(const void *at, enum kind kind);  /* NULL: not in the books of this trial */
 struct entry *books_entry(const void *at, enum kind kind); /* made where there is none */
 struct entry *books_fresh(const void *at, enum kind kind); /* made anew */
+
+/* Items of queues and channels (queues.c). dropping: whose items are being dropped. check: returns rc. */
+extern struct entry *items_dropping;
+void items_drop(void *item);
+uint64_t items_sum(const struct entry *e, const void *item);
+void items_put(struct entry *e, uint64_t sum);
+void items_got(struct entry *e, const void *item);
+int items_check(const struct entry *e, int rc);
+void items_inside_end(size_t **count);
+
+/* Of channels (channels.c). */
+int64_t channel_inside(const struct entry *e);
+void channel_check_waiter(const struct rs_wait *w, const char *task);
 
 /* The current task is about to be left: gives back the locks that it holds. */
 void books_release(const struct rs_task *t);

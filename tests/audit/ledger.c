@@ -59,8 +59,8 @@ size_t books_held(void)
         size_t n = 0;
 
         for (size_t i = 0; i < ENTRIES; i++)
-                if (entries[i].trial == audit->number && entries[i].kind == QUEUE && !entries[i].freed)
-                        n += 3;
+                if (entries[i].trial == audit->number && !entries[i].freed)
+                        n += entries[i].kind == QUEUE ? 3 : entries[i].kind == CHANNEL ? 2 : 0;
         return n;
 }
 
@@ -490,6 +490,7 @@ static void check_waiter(struct rs_loop *l, struct rs_task *t, void *arg)
                 audit_wrong("limiter: task \"%s\" waits for a turn for ever", t->name);
         if (strcmp(w->what, "item of queue") == 0 && resha_queue_count(w->object))
                 audit_wrong("queue: has an item, and task \"%s\" waits for one for ever", t->name);
+        channel_check_waiter(w, t->name);
         if (strcmp(w->what, "children") == 0 && ((const struct rs_group *)w->object)->running == 0)
                 audit_wrong("group: has no child left, and task \"%s\" waits for its end for ever", t->name);
 }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The books of queues: how many items went in and out, and that they were the same ones, by a sum of what they hold.
+/* The books of queues, and of what channels share with them: how many items went in and out, and that they were the
+ * same ones, by a sum of what they hold.
  *
  * An item on its way is in none or in both of the counts: a put that gave its item to a waiting getter has returned
  * before the getter has; an item that was taken from a waiting putter is out before that putter has returned. */
 
 #include "books.h"
 
-static struct entry *dropping; /* the queue whose items are being dropped */
+struct entry *items_dropping;
 
-static void inside_end(size_t **count)
+void items_inside_end(size_t **count)
 {
         (**count)--;
 }
 
 /* Of the bytes of an item: the sum over those put and those taken is the same exactly if the items are, but for one
  * chance in 2^64. */
-static uint64_t sum_of(const struct entry *e, const void *item)
+uint64_t items_sum(const struct entry *e, const void *item)
 {
         const unsigned char *bytes = item;
         uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -25,51 +26,54 @@ static uint64_t sum_of(const struct entry *e, const void *item)
         return h ^ h >> 29;
 }
 
-static int queue_check(const struct entry *e, int rc)
+int items_check(const struct entry *e, int rc)
 {
-        const resha_queue *q = e->at;
-        int64_t count = (int64_t)resha_queue_count(q), lost = e->in - e->out - e->gone - count;
+        if (e->loose)
+                return rc;
+        const char *what = e->kind == QUEUE ? "queue" : "channel";
+        int64_t count = e->kind == QUEUE ? (int64_t)resha_queue_count(e->at) : channel_inside(e),
+                lost = e->in - e->out - e->gone - count;
 
-        if (e->loose || e == dropping)
+        if (e == items_dropping)
                 return rc;
         if (lost > (int64_t)e->takers || lost < -(int64_t)e->givers)
-                audit_wrong("queue: %lld put, %lld taken, %lld dropped, %lld inside, %zu getters, %zu putters",
+                audit_wrong("%s: %lld put, %lld taken, %lld dropped, %lld inside, %zu getters, %zu putters", what,
                             (long long)e->in, (long long)e->out, (long long)e->gone, (long long)count, e->takers,
                             e->givers);
         if (!count && !e->takers && !e->givers && e->sum)
-                audit_wrong("queue: as many items came out as went in, but not the same ones");
+                audit_wrong("%s: as many items came out as went in, but not the same ones", what);
         return rc;
 }
 
-static void put_done(struct entry *e, uint64_t sum)
+void items_put(struct entry *e, uint64_t sum)
 {
         e->in++;
         e->sum += sum;
 }
 
-static void get_done(struct entry *e, const void *item)
+void items_got(struct entry *e, const void *item)
 {
         e->out++;
-        e->sum -= sum_of(e, item);
+        e->sum -= items_sum(e, item);
 }
 
 /* ---- made and freed ---- */
 
-static void drop(void *item)
+void items_drop(void *item)
 {
-        struct entry *e = dropping;
+        struct entry *e = items_dropping;
 
         e->gone++;
-        e->sum -= sum_of(e, item);
+        e->sum -= items_sum(e, item);
         e->drop(item);
-        dropping = e;
+        items_dropping = e;
 }
 
 int audit_queue_new_opt(size_t item_size, size_t capacity, const resha_queue_opts *opts, resha_queue **ret_queue)
 {
         resha_queue_opts o = opts ? *opts : (resha_queue_opts){ 0 };
 
-        o.drop = o.drop ? drop : NULL;
+        o.drop = o.drop ? items_drop : NULL;
         int rc = resha_queue_new_opt(item_size, capacity, opts ? &o : NULL, ret_queue);
         if (rc < 0)
                 return rc;
@@ -90,10 +94,10 @@ void audit_queue_free(resha_queue *q)
         int64_t count = q ? (int64_t)resha_queue_count(q) : 0, gone = e ? e->gone : 0;
 
         if (e)
-                queue_check(e, 0);
-        dropping = e;
+                items_check(e, 0);
+        items_dropping = e;
         resha_queue_free(q);
-        dropping = NULL;
+        items_dropping = NULL;
         if (e && e->drop && e->gone - gone != count)
                 audit_wrong("queue: freed with %lld items, %lld were dropped", (long long)count,
                             (long long)(e->gone - gone));
@@ -114,23 +118,23 @@ void audit_queue_shutdown_now(resha_queue *q)
         struct entry *e = books_find(q, QUEUE);
         int64_t count = (int64_t)resha_queue_count(q);
 
-        dropping = e;
+        items_dropping = e;
         resha_queue_shutdown_now(q);
-        dropping = NULL;
+        items_dropping = NULL;
         if (!e)
                 return;
         if (!e->drop && count) {
                 e->loose = true; /* nobody tells which ones */
                 return;
         }
-        queue_check(e, 0);
+        items_check(e, 0);
 }
 
 /* ---- put and get ---- */
 
 static int put_inside(struct entry *e, resha_queue *q, const void *item)
 {
-        size_t *inside __attribute__((cleanup(inside_end), unused)) = &e->givers;
+        size_t *inside __attribute__((cleanup(items_inside_end), unused)) = &e->givers;
 
         e->givers++;
         return resha_queue_put(q, item);
@@ -142,16 +146,16 @@ int audit_queue_put(resha_queue *q, const void *item)
 
         if (!e)
                 return resha_queue_put(q, item);
-        uint64_t sum = sum_of(e, item);
+        uint64_t sum = items_sum(e, item);
         int rc = put_inside(e, q, item);
         if (rc == 1)
-                put_done(e, sum);
-        return queue_check(e, rc);
+                items_put(e, sum);
+        return items_check(e, rc);
 }
 
 static int get_inside(struct entry *e, resha_queue *q, void *ret_item)
 {
-        size_t *inside __attribute__((cleanup(inside_end), unused)) = &e->takers;
+        size_t *inside __attribute__((cleanup(items_inside_end), unused)) = &e->takers;
 
         e->takers++;
         return resha_queue_get(q, ret_item);
@@ -165,19 +169,19 @@ int audit_queue_get(resha_queue *q, void *ret_item)
                 return resha_queue_get(q, ret_item);
         int rc = get_inside(e, q, ret_item);
         if (rc == 1)
-                get_done(e, ret_item);
-        return queue_check(e, rc);
+                items_got(e, ret_item);
+        return items_check(e, rc);
 }
 
 int audit_queue_try_put(resha_queue *q, const void *item)
 {
         struct entry *e = books_find(q, QUEUE);
-        uint64_t sum = e ? sum_of(e, item) : 0;
+        uint64_t sum = e ? items_sum(e, item) : 0;
         int rc = resha_queue_try_put(q, item);
 
         if (e && rc == 1)
-                put_done(e, sum);
-        return e ? queue_check(e, rc) : rc;
+                items_put(e, sum);
+        return e ? items_check(e, rc) : rc;
 }
 
 int audit_queue_try_get(resha_queue *q, void *ret_item)
@@ -186,17 +190,23 @@ int audit_queue_try_get(resha_queue *q, void *ret_item)
         int rc = resha_queue_try_get(q, ret_item);
 
         if (e && rc == 1)
-                get_done(e, ret_item);
-        return e ? queue_check(e, rc) : rc;
+                items_got(e, ret_item);
+        return e ? items_check(e, rc) : rc;
 }
 
 /* ---- select ---- */
 
-static struct entry *queue_of(const resha_case *c)
+static bool takes(const resha_case *c)
+{
+        return c->_kind == RESHA_CASE_GET || c->_kind == RESHA_CASE_RECV;
+}
+
+static struct entry *items_of(const resha_case *c)
 {
         bool queue = c->_kind == RESHA_CASE_GET || c->_kind == RESHA_CASE_PUT;
+        bool channel = c->_kind == RESHA_CASE_RECV || c->_kind == RESHA_CASE_SEND;
 
-        return queue && c->_on._queue ? books_find(c->_on._queue, QUEUE) : NULL;
+        return (queue || channel) && c->_on._queue ? books_find(c->_on._queue, queue ? QUEUE : CHANNEL) : NULL;
 }
 
 struct selecting {
@@ -207,9 +217,9 @@ struct selecting {
 static void count_cases(const struct selecting *s, size_t by)
 {
         for (size_t i = 0; i < s->n; i++) {
-                struct entry *e = queue_of(&s->cases[i]);
+                struct entry *e = items_of(&s->cases[i]);
                 if (e)
-                        *(s->cases[i]._kind == RESHA_CASE_GET ? &e->takers : &e->givers) += by;
+                        *(takes(&s->cases[i]) ? &e->takers : &e->givers) += by;
         }
 }
 
@@ -232,14 +242,14 @@ static int selected(resha_case *cases, size_t n, bool try)
 
         if (which >= (int)n)
                 audit_wrong("select: case %d of %zu", which, n);
-        struct entry *e = which >= 0 ? queue_of(&cases[which]) : NULL;
-        if (e && cases[which].result == 1 && cases[which]._kind == RESHA_CASE_GET)
-                get_done(e, cases[which]._item._to);
+        struct entry *e = which >= 0 ? items_of(&cases[which]) : NULL;
+        if (e && cases[which].result == 1 && takes(&cases[which]))
+                items_got(e, cases[which]._item._to);
         else if (e && cases[which].result == 1)
-                put_done(e, sum_of(e, cases[which]._item._from));
+                items_put(e, items_sum(e, cases[which]._item._from));
         for (size_t i = 0; i < n; i++)
-                if ((e = queue_of(&cases[i])))
-                        queue_check(e, 0);
+                if ((e = items_of(&cases[i])))
+                        items_check(e, 0);
         return which;
 }
 

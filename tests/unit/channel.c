@@ -6,7 +6,6 @@
 
 #include <resha/test.h>
 
-#include "base/alloc.h"
 #include "core/core.h"
 #include "job.h"
 
@@ -84,8 +83,7 @@ TASK(channel_of_items_of_any_size)
 
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
                 struct ends e RESHA_CLEANUP(ends_close) = { 0 };
-                unsigned char *item = resha_malloc(sizes[i]);
-                ASSERT_TRUE(item != NULL);
+                static unsigned char item[65536];
                 ASSERT_OK(resha_channel_new(sizes[i], 3, &e.tx, &e.rx));
                 for (unsigned v = 0; v < 10; v++) {
                         item[0] = item[sizes[i] - 1] = (unsigned char)(7 * v);
@@ -95,7 +93,6 @@ TASK(channel_of_items_of_any_size)
                         ASSERT_EQ(item[0], 7 * v);
                         ASSERT_EQ(item[sizes[i] - 1], 7 * v);
                 }
-                resha_free(item);
         }
         return 0;
 }
@@ -164,6 +161,24 @@ TASK(channel_close_is_told_to_those_who_wait)
         resha_sender_closep(&c.tx);
         ASSERT_OK(resha_group_end(&h, 0));
         ASSERT_EQ(b.result, 0);
+        return 0;
+}
+
+static void count_drop(void *item)
+{
+        note("%d", *(int *)item);
+}
+
+TASK(channel_drops_what_nobody_received)
+{
+        struct ends c RESHA_CLEANUP(ends_close) = { 0 };
+
+        ASSERT_OK(resha_channel_new_opt(sizeof(int), 4, &(resha_channel_opts){ .drop = count_drop }, &c.tx, &c.rx));
+        for (int v = 1; v <= 3; v++)
+                ASSERT_EQ(resha_send(c.tx, &v), 1);
+        resha_receiver_closep(&c.rx);
+        ASSERT_STR(notes(), "1 2 3");
+        ASSERT_EQ(resha_send(c.tx, &(int){ 4 }), 0);
         return 0;
 }
 
