@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* What other threads bring to a loop.
  *
- * A loop that runs looks at its inbox at each visit; only one that sleeps must be woken, once. `sleeping` says so: the
- * loop sets it and then looks at the list, a sender puts into the list and then looks at it, so that one of the two
- * sees the other, without a lock. Senders may outlive the loop: the inbox is counted, and closed when the loop ends.
+ * Posts are a stack that senders push to and the loop takes as a whole, and turns round; CLOSED instead of it says that
+ * the loop has ended. A loop that runs looks at its inbox at each visit; only one that sleeps must be woken, once.
+ * `sleeping` says so: the loop sets it and then looks at the posts, a sender pushes and then looks at it, so that one
+ * of the two sees the other. There is no lock: a loop that is woken would meet its waker there.
  *
  * What needs no memory and no order (a signal came, cancel, the last reference was given back) is a flag, and `woken`
- * says that there is one. Flags are set without the lock, so in signal handlers too; the end of the loop waits for the
- * few instructions of those who are about to wake it (`callers`). */
+ * says that there is one. Flags may be set in signal handlers, too.
+ *
+ * Senders may outlive the loop: the inbox is counted. The end of the loop waits for the few instructions of those who
+ * are about to wake it (`callers`). */
 
 #include "base/alloc.h"
 #include "core/core.h"
@@ -15,12 +18,11 @@
 #include "sys/thread.h"
 
 struct rs_inbox {
-        struct rs_lock lock;
-        struct rs_post *first, **last;
-        struct rs_backend *backend; /* NULL: the loop has ended; written with the lock, and then `callers` looked at */
+        struct rs_post *last;       /* the one that was pushed last, or &CLOSED */
+        struct rs_backend *backend; /* NULL: the loop has ended */
         unsigned refs;
         unsigned holders; /* references that belong to the program */
-        unsigned callers; /* about to wake the loop, without the lock */
+        unsigned callers; /* about to push or to wake the loop */
         unsigned forks;   /* rs_forks, of the process that made it */
         size_t late;      /* posts after the end of the loop */
         bool sleeping;
@@ -28,14 +30,14 @@ struct rs_inbox {
         const char *cancelled; /* of which call that was; NULL: nobody asks for it */
 };
 
+static struct rs_post CLOSED;
+
 struct rs_inbox *rs_inbox_new(struct rs_backend *b)
 {
         struct rs_inbox *i = resha_calloc(1, sizeof *i);
 
         if (!i)
                 return NULL;
-        i->lock = (struct rs_lock)RS_LOCK_INIT;
-        i->last = &i->first;
         i->backend = b;
         i->refs = 1;
         i->forks = rs_forks;
@@ -55,34 +57,43 @@ void rs_inbox_unref(struct rs_inbox *i)
         resha_free(i);
 }
 
-/* With the lock. */
-static bool append(struct rs_inbox *i, struct rs_post *p)
+static void callers_add(struct rs_inbox *i, int n)
 {
-        if (!i->backend)
-                return false;
-        p->next = NULL;
-        __atomic_store_n(i->last, p, __ATOMIC_SEQ_CST); /* the loop looks without the lock */
-        i->last = &p->next;
-        if (__atomic_exchange_n(&i->sleeping, false, __ATOMIC_SEQ_CST))
-                i->backend->ops->wake(i->backend);
-        return true;
+        __atomic_add_fetch(&i->callers, (unsigned)n, __ATOMIC_SEQ_CST);
 }
 
+static void wake_sleeping(struct rs_inbox *i)
+{
+        struct rs_backend *b = __atomic_load_n(&i->backend, __ATOMIC_SEQ_CST);
+
+        if (b && __atomic_exchange_n(&i->sleeping, false, __ATOMIC_SEQ_CST))
+                b->ops->wake(b);
+}
+
+/* Once p is pushed it may be gone, and with it what has kept the inbox, but for `callers`. */
 bool rs_inbox_try_post(struct rs_inbox *i, struct rs_post *p)
 {
-        rs_lock(&i->lock);
-        bool open = append(i, p);
-        rs_unlock(&i->lock);
+        struct rs_post *last = __atomic_load_n(&i->last, __ATOMIC_RELAXED);
+        bool open;
+
+        callers_add(i, 1);
+        do {
+                p->next = last;
+                open = last != &CLOSED;
+        } while (open && !__atomic_compare_exchange_n(&i->last, &last, p, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+        if (open && __atomic_load_n(&i->sleeping, __ATOMIC_SEQ_CST))
+                wake_sleeping(i);
+        callers_add(i, -1);
         return open;
 }
 
 void rs_inbox_post(struct rs_inbox *i, struct rs_post *p)
 {
-        rs_lock(&i->lock);
-        bool open = append(i, p);
-        i->late += !open && !p->quiet;
-        rs_unlock(&i->lock);
-        if (!open && p->lost)
+        if (rs_inbox_try_post(i, p))
+                return;
+        if (!p->quiet)
+                __atomic_add_fetch(&i->late, 1, __ATOMIC_RELAXED);
+        if (p->lost)
                 p->lost(p);
 }
 
@@ -91,13 +102,13 @@ void rs_inbox_post(struct rs_inbox *i, struct rs_post *p)
 /* Also while the loop ends, or after. */
 static void wake_if_open(struct rs_inbox *i)
 {
-        __atomic_add_fetch(&i->callers, 1, __ATOMIC_SEQ_CST);
+        callers_add(i, 1);
         struct rs_backend *b = __atomic_load_n(&i->backend, __ATOMIC_SEQ_CST);
         if (b) {
                 __atomic_store_n(&i->woken, 1, __ATOMIC_SEQ_CST);
                 b->ops->wake(b);
         }
-        __atomic_sub_fetch(&i->callers, 1, __ATOMIC_SEQ_CST);
+        callers_add(i, -1);
 }
 
 void rs_inbox_cancel(struct rs_inbox *i, const char *site)
@@ -156,7 +167,7 @@ void rs_inbox_wake(struct rs_inbox *i)
 bool rs_inbox_sleep(struct rs_inbox *i)
 {
         __atomic_store_n(&i->sleeping, true, __ATOMIC_SEQ_CST);
-        if (RS_LIKELY(!__atomic_load_n(&i->first, __ATOMIC_SEQ_CST) && !__atomic_load_n(&i->woken, __ATOMIC_SEQ_CST)))
+        if (RS_LIKELY(!__atomic_load_n(&i->last, __ATOMIC_SEQ_CST) && !__atomic_load_n(&i->woken, __ATOMIC_SEQ_CST)))
                 return true;
         rs_inbox_awake(i);
         return false;
@@ -197,17 +208,16 @@ void rs_inbox_watch_end(void)
                 rs_gate_open(&watcher);
 }
 
-static struct rs_post *take_all(struct rs_inbox *i, bool close)
+/* What was pushed first comes first. */
+static struct rs_post *take_all(struct rs_inbox *i, struct rs_post *instead)
 {
-        rs_lock(&i->lock);
-        struct rs_post *first = i->first;
-        __atomic_store_n(&i->first, NULL, __ATOMIC_RELAXED);
-        i->last = &i->first;
-        if (close)
-                __atomic_store_n(&i->backend, NULL, __ATOMIC_SEQ_CST);
-        rs_unlock(&i->lock);
-        while (close && __atomic_load_n(&i->callers, __ATOMIC_SEQ_CST))
-                rs_sys_yield();
+        struct rs_post *first = NULL, *next;
+
+        for (struct rs_post *p = __atomic_exchange_n(&i->last, instead, __ATOMIC_SEQ_CST); p; p = next) {
+                next = p->next;
+                p->next = first;
+                first = p;
+        }
         return first;
 }
 
@@ -218,9 +228,9 @@ bool rs_inbox_drain(struct rs_loop *l)
         if (RS_UNLIKELY(__atomic_load_n(&i->woken, __ATOMIC_RELAXED)) &&
             __atomic_exchange_n(&i->woken, 0, __ATOMIC_SEQ_CST))
                 take_flags(l);
-        if (RS_LIKELY(!__atomic_load_n(&i->first, __ATOMIC_RELAXED)))
+        if (RS_LIKELY(!__atomic_load_n(&i->last, __ATOMIC_RELAXED)))
                 return false;
-        for (struct rs_post *p = take_all(i, false), *next; p; p = next) {
+        for (struct rs_post *p = take_all(i, NULL), *next; p; p = next) {
                 next = p->next;
                 p->fn(p);
         }
@@ -229,17 +239,18 @@ bool rs_inbox_drain(struct rs_loop *l)
 
 size_t rs_inbox_late(struct rs_inbox *i)
 {
-        rs_lock(&i->lock);
-        size_t late = i->late;
-        rs_unlock(&i->lock);
-        return late;
+        return __atomic_load_n(&i->late, __ATOMIC_RELAXED);
 }
 
 size_t rs_inbox_close(struct rs_inbox *i)
 {
+        struct rs_post *all = take_all(i, &CLOSED);
         size_t n = 0;
 
-        for (struct rs_post *p = take_all(i, true), *next; p; p = next) {
+        __atomic_store_n(&i->backend, NULL, __ATOMIC_SEQ_CST);
+        while (__atomic_load_n(&i->callers, __ATOMIC_SEQ_CST))
+                rs_sys_yield();
+        for (struct rs_post *p = all, *next; p; p = next) {
                 next = p->next;
                 n += !p->quiet;
                 if (p->lost)

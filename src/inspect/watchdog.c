@@ -205,9 +205,11 @@ static bool all_asleep(void)
         return true;
 }
 
+/* Once woken it stays up for a period: a loop that sleeps and wakes in turns wakes it no more often. */
 static void *watch(void *arg)
 {
         struct rs_observe_times own, before = { 0 };
+        int64_t woken = INT64_MIN;
 
         rs_lock(&dog.lock);
         while (!dog.ends) {
@@ -215,7 +217,7 @@ static void *watch(void *arg)
                 rs_observe_times(rs_observe_self(), &own);
                 int64_t waited = own.waited - before.waited;
                 before = own;
-                if (!look_at_all(now, 2 * step + waited)) {
+                if (!look_at_all(now, 2 * step + waited) || now < rs_time_add(woken, step)) {
                         rs_cond_wait(&dog.change, &dog.lock, now + step);
                         continue;
                 }
@@ -224,6 +226,7 @@ static void *watch(void *arg)
                         doze();
                 else
                         rs_inbox_watch_end();
+                woken = rs_sys_now();
         }
         rs_unlock(&dog.lock);
         return arg;

@@ -6,6 +6,9 @@
  * awake, without a signal for each, and one of long works still gets all the threads there may be; and it is the
  * threads that start each other, not the loop. A busy thread looks at the queue by itself.
  *
+ * An idle thread sits at a gate of its own, out of the lock: who calls takes it from the seats under the lock and opens
+ * its gate when that is given up, so that the two never meet at the lock. The last that sat down is called first.
+ *
  * Threads can be joined by one that goes after them: who leaves puts itself in the place of the last one that left, and
  * joins that one, which has nothing to do but return. So at most one is ever left over, for rest() to join. */
 
@@ -15,6 +18,13 @@
 
 #include "sys/sys.h"
 
+/* Of an idle thread, on its stack. */
+struct seat {
+        struct rs_node node;
+        struct rs_gate gate;
+        bool taken; /* in the list */
+};
+
 static void *worker(void *arg);
 
 /* With the lock; rs_workers_queued() looks without. */
@@ -23,23 +33,58 @@ static void queued_add(struct rs_workers *c, int n)
         __atomic_store_n(&c->queued, c->queued + (size_t)n, __ATOMIC_RELAXED);
 }
 
+/* With the lock. */
+static struct rs_gate *stand_up(struct rs_workers *c, struct seat *s)
+{
+        rs_list_remove(&c->seats, &s->node);
+        s->taken = false;
+        return &s->gate;
+}
+
 /* Calls a thread, if one is needed and none is on its way. With the lock: a new thread begins by taking it.
- * *ret_signal: to be signalled once the lock is given up. */
-static int call(struct rs_workers *c, bool *ret_signal)
+ * *ret_gate: to be opened once the lock is given up; NULL: none. */
+static int call(struct rs_workers *c, struct rs_gate **ret_gate)
 {
         struct rs_thread t;
         int rc = 0;
 
-        *ret_signal = false;
+        *ret_gate = NULL;
         if (!c->queued || c->called)
                 return 0;
-        if (c->idle)
-                *ret_signal = c->called = true;
-        else if (c->threads < c->most && (rc = rs_thread_start(&t, c->name, worker, c)) == 0) {
+        if (c->seats.last) {
+                *ret_gate = stand_up(c, RS_CONTAINER(c->seats.last, struct seat, node));
+                c->called = true;
+        } else if (c->threads < c->most && (rc = rs_thread_start(&t, c->name, worker, c)) == 0) {
                 c->threads++;
                 c->called = true;
         }
         return rc;
+}
+
+static void open_gate(struct rs_gate *g)
+{
+        if (g)
+                rs_gate_open(g);
+}
+
+/* Sits until it is called. False: nobody has for so long. With the lock. */
+static bool sit(struct rs_workers *c, int64_t until)
+{
+        struct seat s = { .taken = true };
+
+        rs_list_push(&c->seats, &s.node);
+        c->idle++;
+        rs_unlock(&c->lock);
+        rs_gate_wait(&s.gate, until);
+        rs_lock(&c->lock);
+        c->idle--;
+        if (s.taken) {
+                stand_up(c, &s);
+                return false;
+        }
+        rs_gate_wait(&s.gate, INT64_MAX); /* who has called late is about to open it */
+        c->called = false;
+        return true;
 }
 
 /* Waits for work. False: there is none and the thread is to go. With the lock. */
@@ -51,10 +96,7 @@ static bool has_work(struct rs_workers *c)
         while (!c->queued && stay && !c->leave) {
                 if (until == INT64_MAX)
                         until = rs_sys_now() + RS_WORKERS_LINGER_NS;
-                c->idle++;
-                stay = rs_cond_wait(&c->come, &c->lock, until);
-                c->idle--;
-                c->called = false;
+                stay = sit(c, until);
         }
         return c->queued > 0;
 }
@@ -92,16 +134,15 @@ static void leave(struct rs_workers *c)
 static void *worker(void *arg)
 {
         struct rs_workers *c = arg;
-        bool signal;
+        struct rs_gate *gate;
 
         rs_lock(&c->lock);
         c->called = false;
         while (has_work(c)) {
                 struct rs_work *w = take(c);
-                (void)call(c, &signal); /* if it fails, those that there are do the work */
+                (void)call(c, &gate); /* if it fails, those that there are do the work */
                 rs_unlock(&c->lock);
-                if (signal)
-                        rs_cond_signal(&c->come);
+                open_gate(gate);
                 w->run(w);
                 rs_lock(&c->lock);
                 if (c->threads > c->most)
@@ -120,28 +161,27 @@ static void unqueue(struct rs_workers *c, struct rs_work *w)
 
 int rs_workers_add(struct rs_workers *c, struct rs_work *w)
 {
-        bool signal;
+        struct rs_gate *gate;
 
         rs_lock(&c->lock);
         c->leave = c->unattended = false;
         rs_list_push(&c->queue, &w->node);
         w->queued = true;
         queued_add(c, 1);
-        int rc = call(c, &signal);
+        int rc = call(c, &gate);
         if (rc < 0 && c->threads == 0)
                 unqueue(c, w);
         else
                 rc = 0; /* one of those that there are will come to it */
         rs_unlock(&c->lock);
-        if (signal)
-                rs_cond_signal(&c->come);
+        open_gate(gate);
         return rc;
 }
 
 int rs_workers_add_all(struct rs_workers *c, struct rs_list *works)
 {
         struct rs_node *n;
-        bool signal;
+        struct rs_gate *gate;
 
         rs_lock(&c->lock);
         c->leave = c->unattended = false;
@@ -150,13 +190,12 @@ int rs_workers_add_all(struct rs_workers *c, struct rs_list *works)
                 rs_list_push(&c->queue, n);
                 queued_add(c, 1);
         }
-        int rc = call(c, &signal);
+        int rc = call(c, &gate);
         while (rc < 0 && c->threads == 0 && c->queued)
                 rs_list_push(works, &take(c)->node);
         rc = rs_list_empty(works) ? 0 : rc;
         rs_unlock(&c->lock);
-        if (signal)
-                rs_cond_signal(&c->come);
+        open_gate(gate);
         return rc;
 }
 
@@ -191,21 +230,21 @@ size_t rs_workers_drop(struct rs_workers *c)
 
 void rs_workers_allow(struct rs_workers *c, unsigned most)
 {
-        bool signal;
+        struct rs_gate *gate;
 
         rs_lock(&c->lock);
         c->most = most;
-        (void)call(c, &signal);
+        (void)call(c, &gate);
         rs_unlock(&c->lock);
-        if (signal)
-                rs_cond_signal(&c->come);
+        open_gate(gate);
 }
 
 /* With the lock. Those that stay are left alone. */
 static void send_home(struct rs_workers *c, bool all)
 {
         c->leave = true;
-        rs_cond_broadcast(&c->come);
+        while (c->seats.first)
+                rs_gate_open(stand_up(c, RS_CONTAINER(c->seats.first, struct seat, node)));
         while (c->leave && (all ? c->threads > 0 : c->idle > 0))
                 rs_cond_wait(&c->gone, &c->lock, INT64_MAX);
 }

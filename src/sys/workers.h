@@ -28,7 +28,7 @@ struct rs_workers {
         bool leave;       /* who is idle goes home */
         bool unattended;  /* and nobody joins it */
         bool has_left;
-        struct rs_cond come;                 /* there is work, or no reason to stay */
+        struct rs_list seats;                /* of idle threads that nobody has called yet */
         struct rs_cond gone;                 /* a thread has left */
         struct rs_thread left;               /* the last one that went, not joined yet */
         void (*ended)(struct rs_workers *c); /* unattended: called by the last thread when it goes; NULL: none */
@@ -37,7 +37,7 @@ struct rs_workers {
 
 #define RS_WORKERS_INIT(most_, name_) \
         { \
-                .lock = RS_LOCK_INIT, .come = RS_COND_INIT, .gone = RS_COND_INIT, .most = (most_), .name = name_ \
+                .lock = RS_LOCK_INIT, .gone = RS_COND_INIT, .most = (most_), .name = name_ \
         }
 
 /* Idle threads leave after that long. */

@@ -548,7 +548,6 @@ TEST(a_forked_child_has_its_own)
         ASSERT_OK(watched(forks, NULL));
 }
 
-/* An idle program is woken by nobody: the watchdog sleeps when all loops do. */
 /* Times that the watchdog's thread has slept and woken. */
 static long wakes(void)
 {
@@ -569,19 +568,30 @@ static long wakes(void)
         return n;
 }
 
-static int sleeps(void *arg)
-{
-        int rc = resha_sleep(RESHA_MS(10 * LIMIT_MS));
+struct naps {
+        int n, us;
+        long wakes;
+};
 
-        *(long *)arg = wakes();
+static int naps(void *arg)
+{
+        struct naps *s = arg;
+        int rc = 0;
+        for (int i = 0; i < s->n && rc == 0; i++)
+                rc = resha_sleep(RESHA_US(s->us));
+        s->wakes = wakes();
         return rc;
 }
 
+/* A loop that wakes often wakes it once a period: to see that, and for the next look. */
 TEST(an_idle_program_is_woken_by_nobody)
 {
-        long n = 0;
+        struct naps one = { 1, 10000 * LIMIT_MS, -1 }, many = { 400, 200, -1 };
 
         skip_where_there_is_none();
-        ASSERT_OK(watched(sleeps, &n));
-        ASSERT_TRUE(n >= 0 && n <= LOOKS_MAX);
+        ASSERT_OK(watched(naps, &one));
+        ASSERT_TRUE(one.wakes >= 0 && one.wakes <= LOOKS_MAX);
+        int64_t began = now_ms();
+        ASSERT_OK(watched(naps, &many));
+        ASSERT_TRUE(many.wakes >= 0 && many.wakes <= 2 * (now_ms() - began) / (LIMIT_MS / 4) + LOOKS_MAX);
 }
