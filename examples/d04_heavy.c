@@ -83,7 +83,8 @@ int main(void)
 {
         resha_workers *workers RESHA_CLEANUP(resha_workers_stopp) = NULL;
 
-        if (resha_workers_start(NULL, &workers) < 0) /* before there are threads */
-                return 1;
+        int rc = resha_workers_start(NULL, &workers); /* before there are threads */
+        if (rc < 0)
+                return fprintf(stderr, "%s\n", resha_error_of(rc)->text), 1;
         return resha_main(program, workers);
 }

@@ -85,8 +85,9 @@ int main(void)
                                 { .name = "blocking", .fn = blocks },
                                 { .name = "computing", .fn = computes } };
 
-        if (resha_workers_start(&(resha_workers_opts){ .processes = TIMES }, &workers) < 0)
-                return 1;
+        int rc = resha_workers_start(&(resha_workers_opts){ .processes = TIMES }, &workers);
+        if (rc < 0)
+                return fprintf(stderr, "%s\n", resha_error_of(rc)->text), 1;
         for (size_t i = 0; i < sizeof works / sizeof works[0]; i++) {
                 struct work *w = &works[i];
                 resha_instant start;

@@ -70,14 +70,14 @@ typedef struct resha_error {
 } resha_error;
 
 /* Sets the record of `code` (negative) in the current task and returns `code`. `format` is printf's; longer texts are
- * cut with "...". Arguments may point into the current record of any code. Outside a task it only returns `code`.
- * [any-thread]
+ * cut with "...". Arguments may point into the current record of any code. Outside a task, as in main(), the thread
+ * keeps one record, the latest. [any-thread]
  *
  *     return resha_fail(-ENOENT, "no rate for %s", currency); */
 #define resha_fail(code, ...) resha_fail_at((code), RESHA_SITE, __VA_ARGS__)
 RESHA_API int resha_fail_at(int code, const char *site, const char *format, ...) RESHA_PRINTF(3, 4);
 
-/* The record of `rc`: never NULL. Where the current task has none for that code, a record whose text is
+/* The record of `rc`: never NULL. Where the current task or thread has none for that code, a record whose text is
  * resha_strerror(rc). Valid until the task waits, fails again, calls resha_error_of() again, or ends; copy the struct
  * to keep it. rc >= 0: code 0, text "". [any-thread] */
 RESHA_API const resha_error *resha_error_of(int rc);

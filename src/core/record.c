@@ -11,7 +11,7 @@
 
 /* Where there is no task: those of a job's thread, or NULL. */
 static _Thread_local struct rs_records *thread_records;
-static _Thread_local resha_error given; /* to a thread that has neither; the latest */
+static _Thread_local resha_error given; /* of a thread that has neither; the latest */
 static _Thread_local resha_error scratch;
 
 void rs_thread_records_set(struct rs_records *records)
@@ -194,7 +194,7 @@ int resha_fail_at(int code, const char *site, const char *format, ...)
         char text[sizeof scratch.text];
         va_list args;
 
-        if (code >= 0 || !records)
+        if (code >= 0)
                 return code;
         va_start(args, format);
         int n = vsnprintf(text, sizeof text, format, args);
@@ -204,13 +204,14 @@ int resha_fail_at(int code, const char *site, const char *format, ...)
         else if ((size_t)n >= sizeof text)
                 memcpy(text + sizeof text - 4, "...", 4);
         one_line(text);
-        struct rs_record *r = record_for(l, records, code);
-        if (!r)
+        struct rs_record *r = records ? record_for(l, records, code) : NULL;
+        resha_error *e = r ? &r->error : records ? NULL : &given;
+        if (!e)
                 return code;
-        r->error = (resha_error){ .code = code, .site = site };
-        memcpy(r->error.text, text, sizeof text);
+        *e = (resha_error){ .code = code, .site = site };
+        memcpy(e->text, text, sizeof text);
         if (l && l->current)
-                fill_task(l, l->current, &r->error);
+                fill_task(l, l->current, e);
         return code;
 }
 

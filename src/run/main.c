@@ -62,6 +62,8 @@ static void print_failure(int rc, const resha_error *e)
                                 e->cancelled == 1 ? "other was" : "others were");
                 else
                         fputs("the others had finished)", stderr);
+        } else if (e->items) { /* of a map over threads or processes, whose place nobody knows */
+                fprintf(stderr, " (item %u of %u)", e->item, e->items);
         } else if (e->spawned_at) {
                 fprintf(stderr, " (task %s from %s, after %.1f s)", e->task ? e->task : "?", e->spawned_at,
                         (double)e->after.ns / 1e9);

@@ -58,6 +58,7 @@ int rs_map_failed(struct rs_map *m, size_t item, int rc)
         e.code = rc;
         e.item = (uint32_t)(item + 1);
         e.items = (uint32_t)m->n;
+        e.task = e.spawned_at = NULL; /* the lane's, which is ours */
         if (o->ret_status)
                 o->ret_status[item] = rc;
         if (o->ret_errors)

@@ -217,6 +217,8 @@ static void prepare(const struct rs_map *m)
 
 static int check(const struct rs_map *m)
 {
+        if (!m->w)
+                return resha_fail_at(-EINVAL, NULL, "no workers: resha_workers_start() has failed or was not called");
         if (!rs_reserved_zero(m->opts->_reserved) || m->n >= UINT32_MAX)
                 return resha_fail_at(-EINVAL, NULL, "a map of %zu items: less than 2^32, and reserved words zero",
                                      m->n);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +243,7 @@ static void dies_alone(resha_workers *w, enum how how, int code, const char *tex
         ASSERT_TRUE(strstr(errors[100].text, text) != NULL);
         ASSERT_EQ(jobs[100].result, 0);
         ASSERT_EQ(errors[100].item, 101);
+        ASSERT_EQ(errors[100].spawned_at == NULL, true);
 }
 
 static int die_each_way(void *w)
@@ -467,6 +469,44 @@ static int init_dies(void *w)
 TEST(a_worker_whose_init_dies_fails_its_items_in_the_end)
 {
         with_workers(&(resha_workers_opts){ .processes = 1, .init = dies }, init_dies);
+}
+
+static void *sits(void *arg)
+{
+        pthread_barrier_wait(arg);
+        pthread_barrier_wait(arg);
+        return arg;
+}
+
+TEST(beside_a_thread_it_is_too_late_and_main_can_say_why)
+{
+        resha_workers *w = NULL;
+        pthread_barrier_t both;
+        pthread_t thread;
+
+        ASSERT_EQ(pthread_barrier_init(&both, NULL, 2), 0);
+        ASSERT_EQ(pthread_create(&thread, NULL, sits, &both), 0);
+        pthread_barrier_wait(&both);
+        int rc = resha_workers_start(NULL, &w);
+        ASSERT_EQ(rc, -EBUSY);
+        ASSERT_TRUE(strstr(resha_error_of(rc)->text, "thread") != NULL);
+        pthread_barrier_wait(&both);
+        pthread_join(thread, NULL);
+        pthread_barrier_destroy(&both);
+}
+
+static int nobody_maps(void *arg)
+{
+        int item = 0, rc = resha_workers_map(arg, dies, &item, 1, sizeof item, NULL);
+
+        ASSERT_EQ(rc, -EINVAL);
+        ASSERT_TRUE(strstr(resha_error_of(rc)->text, "no workers") != NULL);
+        return 0;
+}
+
+TEST(a_map_without_workers_is_refused)
+{
+        RUN(nobody_maps, NULL);
 }
 
 static int start_inside(void *arg)

@@ -36,8 +36,12 @@ TEST(error_codes_have_texts_of_their_own)
 
 TEST(error_outside_a_task)
 {
-        ASSERT_EQ(resha_fail(-EIO, "nobody keeps this"), -EIO);
+        ASSERT_EQ(resha_fail(-EIO, "the %s keeps this", "thread"), -EIO);
         ASSERT_EQ(resha_error_of(-EIO)->code, -EIO);
+        ASSERT_STR(resha_error_of(-EIO)->text, "the thread keeps this");
+        ASSERT_STR(resha_error_of(-ENOENT)->text, resha_strerror(-ENOENT));
+        resha_fail(-ENOENT, "the latest");
+        ASSERT_STR(resha_error_of(-ENOENT)->text, "the latest");
         ASSERT_STR(resha_error_of(-EIO)->text, resha_strerror(-EIO));
 }
 
