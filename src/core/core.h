@@ -99,12 +99,13 @@ enum rs_cause {
         RS_CAUSE_TERMINATE,
         RS_CAUSE_DEADLOCK,
         RS_CAUSE_BACKEND,
+        RS_CAUSE_BESIDE, /* of a loop that runs beside this one */
 };
 
 /* Of a scope or task that was cancelled when nothing around it was; beside it lies the cause. */
 struct rs_reason {
         const char *site; /* of the call, or NULL; static */
-        const char *who;  /* the task that called, or NULL; static */
+        const char *who;  /* the task that called, or what a loop beside did, or NULL; static */
 };
 
 /* ---- scopes and groups: the inside of resha_scope, resha_group ---- */
@@ -289,8 +290,8 @@ struct rs_loop {
         struct rs_context native; /* of the loop itself, for the sanitizers */
         /* Of the layers above, made when first needed; they register a clean-up. programs: of the simulated world. */
         void *exec, *net, *programs;
-        size_t loaded;      /* bytes of the small file that was loaded last */
-        const void *beside; /* the same for loops that were started together; NULL: it runs alone */
+        size_t loaded;            /* bytes of the small file that was loaded last */
+        struct rs_beside *beside; /* the same for loops that were started together; NULL: it runs alone */
 };
 
 extern _Thread_local struct rs_loop *rs_loop_current __attribute__((tls_model("initial-exec")));

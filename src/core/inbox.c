@@ -148,8 +148,9 @@ static void take_flags(struct rs_loop *l)
         if (l->on_wake)
                 l->on_wake(l);
         const char *site = __atomic_exchange_n(&i->cancelled, NULL, __ATOMIC_SEQ_CST);
+        bool beside = l->beside && __atomic_load_n(&l->beside->because, __ATOMIC_SEQ_CST);
         if (site)
-                rs_loop_cancel(l, RS_CAUSE_THREAD, site);
+                rs_loop_cancel(l, beside ? RS_CAUSE_BESIDE : RS_CAUSE_THREAD, site);
         if (l->held && !__atomic_load_n(&i->holders, __ATOMIC_SEQ_CST)) {
                 l->held = false;
                 l->jobs--;
@@ -171,6 +172,12 @@ bool rs_inbox_sleep(struct rs_inbox *i)
                 return true;
         rs_inbox_awake(i);
         return false;
+}
+
+bool rs_inbox_still(const struct rs_inbox *i)
+{
+        return rs_inbox_sleeps(i) && !__atomic_load_n(&i->first, __ATOMIC_SEQ_CST) &&
+               !__atomic_load_n(&i->woken, __ATOMIC_SEQ_CST);
 }
 
 /* Whether somebody waits for a loop to wake. */

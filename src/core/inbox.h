@@ -46,6 +46,20 @@ bool rs_inbox_drain(struct rs_loop *l);
 bool rs_inbox_sleep(struct rs_inbox *i); /* true: nothing has come, the next post wakes */
 void rs_inbox_awake(struct rs_inbox *i);
 
+/* ---- for loops that run beside one another ---- */
+
+/* What loops that were started together have in common, of who has started them. */
+struct rs_beside {
+        /* On a loop's thread, when nothing that it knows can wake anybody, and it is about to sleep. False: none of the
+         * others can do anything about it either: they stand still, too, or have ended. goes: that is over. */
+        bool (*stands)(struct rs_beside *b, struct rs_loop *l);
+        void (*goes)(struct rs_beside *b);
+        const char *because; /* of which the others are cancelled: "loop 3 failed"; static; NULL: for nothing */
+};
+
+/* Any thread: the loop sleeps, and nothing has come for it. */
+bool rs_inbox_still(const struct rs_inbox *i);
+
 /* ---- for who watches loops ---- */
 
 /* Any thread, while the loop lives: it sleeps, or is embedded and between two steps. */

@@ -81,24 +81,9 @@ static void deadlock(struct rs_loop *l)
         rs_loop_cancel(l, RS_CAUSE_DEADLOCK, NULL);
 }
 
-/* `waits` is known where it is called: the loop that has the thread to itself does not pay for the other. */
-static inline __attribute__((always_inline)) void wait_for_world(struct rs_loop *l, bool waits)
+/* What comes of a wait of the backend. */
+static inline void waited(struct rs_loop *l, int rc)
 {
-        const struct rs_timer *first = rs_heap_first(&l->timers);
-        int64_t deadline = l->ready_first ? INT64_MIN : first ? first->deadline : INT64_MAX;
-        bool outside = l->backend->pending || l->jobs;
-
-        if (deadline == INT64_MAX && !outside) {
-                deadlock(l);
-                return;
-        }
-        if (l->ready_first && !outside && !l->simulated)
-                return;
-        bool sleeps = waits && deadline > l->now && rs_inbox_sleep(l->inbox);
-        l->backend->outside = l->jobs;
-        int rc = l->backend->ops->wait(l->backend, sleeps ? deadline : INT64_MIN);
-        if (sleeps)
-                rs_inbox_awake(l->inbox);
         l->polls++;
         if (rc == -EDEADLK) {
                 deadlock(l);
@@ -108,6 +93,47 @@ static inline __attribute__((always_inline)) void wait_for_world(struct rs_loop 
                 rs_loop_cancel(l, RS_CAUSE_BACKEND, NULL);
         }
         take_completions(l);
+}
+
+/* Nothing that this loop knows can wake anybody. Others that run beside it may still fail, and end it: only when all of
+ * them have come to that, it is a deadlock, of the last. */
+static __attribute__((noinline)) void stand_still(struct rs_loop *l)
+{
+        struct rs_beside *b = l->beside;
+
+        if (!b || l->deadlocked) {
+                deadlock(l);
+        } else if (rs_inbox_sleep(l->inbox)) {
+                bool others = b->stands(b, l);
+                int rc = others ? l->backend->ops->wait(l->backend, INT64_MAX) : 0;
+                rs_inbox_awake(l->inbox);
+                b->goes(b);
+                if (others)
+                        waited(l, rc);
+                else
+                        deadlock(l);
+        }
+}
+
+/* `waits` is known where it is called: the loop that has the thread to itself does not pay for the other. */
+static inline __attribute__((always_inline)) void wait_for_world(struct rs_loop *l, bool waits)
+{
+        const struct rs_timer *first = rs_heap_first(&l->timers);
+        int64_t deadline = l->ready_first ? INT64_MIN : first ? first->deadline : INT64_MAX;
+        bool outside = l->backend->pending || l->jobs;
+
+        if (deadline == INT64_MAX && !outside) {
+                stand_still(l);
+                return;
+        }
+        if (l->ready_first && !outside && !l->simulated)
+                return;
+        bool sleeps = waits && deadline > l->now && rs_inbox_sleep(l->inbox);
+        l->backend->outside = l->jobs;
+        int rc = l->backend->ops->wait(l->backend, sleeps ? deadline : INT64_MIN);
+        if (sleeps)
+                rs_inbox_awake(l->inbox);
+        waited(l, rc);
 }
 
 static inline __attribute__((always_inline)) void visit(struct rs_loop *l, bool waits)

@@ -20,7 +20,10 @@ static const char *caller(const struct rs_loop *l)
 
 struct rs_reason rs_reason_new(const struct rs_loop *l, enum rs_cause cause, const char *site)
 {
-        return (struct rs_reason){ .site = site, .who = cause == RS_CAUSE_CALL ? caller(l) : NULL };
+        return (struct rs_reason){ .site = site,
+                                   .who = cause == RS_CAUSE_CALL     ? caller(l)
+                                          : cause == RS_CAUSE_BESIDE ? l->beside->because
+                                                                     : NULL };
 }
 
 static const char *const texts[] = {
@@ -37,6 +40,7 @@ static const char *const texts[] = {
         [RS_CAUSE_TERMINATE] = " by SIGTERM",
         [RS_CAUSE_DEADLOCK] = " because all tasks wait and nothing can wake them",
         [RS_CAUSE_BACKEND] = " because the backend failed",
+        [RS_CAUSE_BESIDE] = " because another loop failed",
 };
 
 /* The failure of a group: its text and its place. */
@@ -51,7 +55,9 @@ static void describe_failure(const struct rs_group *g, const char *because, resh
 static void describe(enum rs_cause cause, const struct rs_reason *r, resha_error *e)
 {
         e->site = r->site;
-        if (r->who)
+        if (cause == RS_CAUSE_BESIDE)
+                snprintf(e->text, sizeof e->text, "cancelled because %s", r->who);
+        else if (r->who)
                 snprintf(e->text, sizeof e->text, "cancelled by task \"%s\"", r->who);
         else
                 snprintf(e->text, sizeof e->text, "cancelled%s", texts[cause]);

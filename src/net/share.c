@@ -276,7 +276,7 @@ static int begin(struct rs_loop *l, struct rs_member *m, const void *whose, cons
 int rs_share_enter(struct rs_loop *l, resha_listener *n, const resha_addr *asked)
 {
         struct rs_member *m = member_new(l, n);
-        int rc = m ? begin(l, m, l->beside ? l->beside : l, asked) : -ENOMEM;
+        int rc = m ? begin(l, m, l->beside ? (const void *)l->beside : l, asked) : -ENOMEM;
 
         if (rc < 0) {
                 if (m)

@@ -7,7 +7,11 @@
  * just ended finds its inbox closed, and does nothing.
  *
  * A run that fails with -ECANCELED has been cancelled, from here or by a signal: it is the result only if there is no
- * other. */
+ * other.
+ *
+ * A loop in which all tasks wait for nobody stands still, and sleeps: another may yet fail, and end it. The last one
+ * that comes to stand, or the first when the last one that ran has ended, sees that all stand, and is in a deadlock.
+ * What comes from one of them to another it has posted before it stands itself, so nothing is on the way then. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -31,21 +35,36 @@ struct side {
         size_t number;
         struct rs_thread thread;
         struct rs_inbox *inbox; /* while its main task runs */
-        struct rs_inbox *held;  /* the same, while others run that may cancel it: it is in no deadlock */
+        struct rs_loop *loop;   /* while it stands */
+        bool stands, ended;
         resha_error error;
         int rc, signal;
         bool interrupted;
 };
 
 struct crew {
+        struct rs_beside beside; /* first */
         struct rs_lock lock;
         resha_fn *fn;
         const resha_run_opts *opts;
         const char *site;
-        size_t n, started, running;
+        size_t n, started;
         struct side *sides;
         struct side *first; /* the first that failed; NULL: none has */
 };
+
+/* Records outlive the crew. */
+static const char *because(const struct side *s)
+{
+        static const char *const failed[] = { "loop 1 failed",  "loop 2 failed",  "loop 3 failed",  "loop 4 failed",
+                                              "loop 5 failed",  "loop 6 failed",  "loop 7 failed",  "loop 8 failed",
+                                              "loop 9 failed",  "loop 10 failed", "loop 11 failed", "loop 12 failed",
+                                              "loop 13 failed", "loop 14 failed", "loop 15 failed", "loop 16 failed" };
+
+        if (s->rc == -ECANCELED)
+                return "another loop was cancelled";
+        return s->number < sizeof failed / sizeof failed[0] ? failed[s->number] : "another loop failed";
+}
 
 static bool cancelled(int rc)
 {
@@ -68,8 +87,10 @@ static void failed(struct side *s)
         bool others_go_on = !c->first;
         if (!c->first || (cancelled(c->first->rc) && !cancelled(s->rc)))
                 c->first = s;
-        if (others_go_on)
+        if (others_go_on) {
+                __atomic_store_n(&c->beside.because, because(s), __ATOMIC_SEQ_CST);
                 cancel_all(c);
+        }
         rs_unlock(&c->lock);
 }
 
@@ -79,19 +100,9 @@ static void reachable(struct side *s)
 
         rs_lock(&c->lock);
         s->inbox = rs_inbox_ref(rs_loop_current->inbox);
-        if (c->running > 1)
-                s->held = rs_inbox_hold(rs_loop_current);
         if (c->first)
                 rs_inbox_cancel(s->inbox, c->site);
         rs_unlock(&c->lock);
-}
-
-/* With the lock. */
-static void let_go(struct side *s)
-{
-        if (s->held)
-                rs_inbox_release(s->held);
-        s->held = NULL;
 }
 
 static void out_of_reach(struct side *s)
@@ -99,24 +110,68 @@ static void out_of_reach(struct side *s)
         struct crew *c = s->crew;
 
         rs_lock(&c->lock);
-        let_go(s);
         if (s->inbox)
                 rs_inbox_unref(s->inbox);
         s->inbox = NULL;
         rs_unlock(&c->lock);
 }
 
-/* Who is left alone cannot be cancelled by others. */
+/* ---- standing still ---- */
+
+/* Whose loop this thread runs. */
+static _Thread_local struct side *this_side;
+
+/* With the lock: whether nothing will ever happen in those that have not ended. */
+static bool all_stand(const struct crew *c)
+{
+        for (size_t i = 0; i < c->n; i++)
+                if (!c->sides[i].ended && !(c->sides[i].stands && rs_inbox_still(c->sides[i].loop->inbox)))
+                        return false;
+        return true;
+}
+
+static struct crew *crew_of(struct rs_beside *b)
+{
+        return (struct crew *)(void *)b;
+}
+
+static bool stands(struct rs_beside *b, struct rs_loop *l)
+{
+        struct crew *c = crew_of(b);
+
+        rs_lock(&c->lock);
+        this_side->loop = l;
+        this_side->stands = true;
+        bool all = all_stand(c);
+        rs_unlock(&c->lock);
+        return !all;
+}
+
+static void goes(struct rs_beside *b)
+{
+        struct crew *c = crew_of(b);
+
+        rs_lock(&c->lock);
+        this_side->stands = false;
+        rs_unlock(&c->lock);
+}
+
+/* Should all that are left stand, one of them must see it: it wakes, and comes to stand again. */
 static void ended(struct side *s)
 {
         struct crew *c = s->crew;
+        size_t i = 0;
 
         rs_lock(&c->lock);
-        if (--c->running == 1)
-                for (size_t i = 0; i < c->n; i++)
-                        let_go(&c->sides[i]);
+        s->ended = true;
+        while (i < c->n && !c->sides[i].stands)
+                i++;
+        if (i < c->n && all_stand(c))
+                rs_inbox_wake(c->sides[i].loop->inbox);
         rs_unlock(&c->lock);
 }
+
+/* ---- a loop of them ---- */
 
 static int side_main(void *arg)
 {
@@ -136,7 +191,8 @@ static void *side_run(void *arg)
         o.ret_error = &s->error;
         o.ret_signal = &s->signal;
         o.ret_interrupted = &s->interrupted;
-        s->rc = rs_run_beside(side_main, s, &o, s->crew);
+        this_side = s;
+        s->rc = rs_run_beside(side_main, s, &o, &s->crew->beside);
         out_of_reach(s); /* a run that was given up has left its main task behind */
         if (s->rc < 0)
                 failed(s);
@@ -224,11 +280,19 @@ static bool is_simulated(const resha_run_opts *opts)
         return backend && strncmp(backend, "sim", 3) == 0;
 }
 
+/* As of a loop: who fails cancels the others, and they must end within their grace. */
 static int task(void *arg)
 {
         struct side *s = arg;
 
-        return s->crew->fn(s->item);
+        s->rc = s->crew->fn(s->item);
+        if (s->rc < 0 && !s->crew->first) {
+                const resha_error *e = resha_error_of(s->rc);
+                s->crew->first = s;
+                s->error = e ? *e : (resha_error){ .code = s->rc };
+                rs_loop_start_grace(rs_loop_current);
+        }
+        return s->rc;
 }
 
 static int one_loop(void *arg)
@@ -238,17 +302,28 @@ static int one_loop(void *arg)
         return resha_gather_at(task, c->sides, c->n, sizeof c->sides[0], NULL, "loop", c->site);
 }
 
+static int run_simulated(struct crew *c)
+{
+        int rc = resha_run(one_loop, c, c->opts);
+
+        return rc == -ECANCELED && c->first && !cancelled(c->first->rc) ? result(c) : rc; /* some were given up */
+}
+
 /* ---- all ---- */
 
 int resha_run_loops_at(const char *site, resha_fn *fn, void *items, size_t n, size_t size, const resha_run_opts *opts)
 {
-        struct crew c = { .lock = RS_LOCK_INIT, .fn = fn, .opts = opts, .site = site, .n = n ? n : resha_processors() };
+        struct crew c = { .beside = { .stands = stands, .goes = goes },
+                          .lock = RS_LOCK_INIT,
+                          .fn = fn,
+                          .opts = opts,
+                          .site = site,
+                          .n = n ? n : resha_processors() };
 
         if (rs_loop_current)
                 return rs_run_refuse(opts, -EBUSY, "loops cannot be started inside of one: start them in main()");
         if (c.n > LOOPS_MAX)
                 return rs_run_refuse(opts, -EINVAL, "%zu loops: at most %d", c.n, LOOPS_MAX);
-        c.running = c.n;
         c.sides = resha_calloc(c.n, sizeof c.sides[0]);
         if (!c.sides)
                 return rs_run_refuse(opts, -ENOMEM, "no memory for %zu loops", c.n);
@@ -260,7 +335,7 @@ int resha_run_loops_at(const char *site, resha_fn *fn, void *items, size_t n, si
                 *opts->ret_interrupted = false;
         if (opts && opts->ret_signal)
                 *opts->ret_signal = 0;
-        int rc = is_simulated(opts) ? resha_run(one_loop, &c, opts) : run_sides(&c);
+        int rc = is_simulated(opts) ? run_simulated(&c) : run_sides(&c);
         resha_free(c.sides);
         return rc;
 }

@@ -157,7 +157,7 @@ void rs_run_close(struct rs_run *r)
         backend->ops->destroy(backend);
 }
 
-int rs_run_beside(resha_fn *fn, void *arg, const resha_run_opts *opts, const void *beside)
+int rs_run_beside(resha_fn *fn, void *arg, const resha_run_opts *opts, struct rs_beside *beside)
 {
         struct rs_overflow overflow = { 0 };
         struct rs_run *r;

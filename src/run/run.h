@@ -39,7 +39,7 @@ int rs_run_refuse(const resha_run_opts *opts, int code, const char *format, ...)
         __attribute__((cold));
 
 /* resha_run(), of one of the loops that have `beside` in common. */
-int rs_run_beside(resha_fn *fn, void *arg, const resha_run_opts *opts, const void *beside);
+int rs_run_beside(resha_fn *fn, void *arg, const resha_run_opts *opts, struct rs_beside *beside);
 
 /* Once for the process; without it nothing is run, rather than that a child gets in the way of its parent. */
 int rs_process_watch_forks(void);

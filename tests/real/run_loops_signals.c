@@ -38,7 +38,7 @@ static __attribute__((noinline)) int recurse(int depth)
 
 static int the_last_overflows(void *arg)
 {
-        return *(int *)arg == LOOPS - 1 ? recurse(0) : resha_sleep(RESHA_FOREVER);
+        return *(int *)arg == LOOPS - 1 ? recurse(0) : resha_sleep(RESHA_S(60));
 }
 
 static int run(void *fn)
@@ -68,7 +68,7 @@ static void says_and_ends(int sig)
 /* Of the thread itself, as a fault is. */
 static int the_last_faults(void *arg)
 {
-        return *(int *)arg == LOOPS - 1 ? raise(SIGBUS) : resha_sleep(RESHA_FOREVER);
+        return *(int *)arg == LOOPS - 1 ? raise(SIGBUS) : resha_sleep(RESHA_S(60));
 }
 
 static int run_handled(void *fn)
@@ -131,7 +131,7 @@ static int nobody_waits_for_it(void *arg)
         }
         if (*(int *)arg == 1)
                 ASSERT_OK(kill(getpid(), SIGTERM));
-        return resha_sleep(RESHA_FOREVER);
+        return resha_sleep(RESHA_S(60));
 }
 
 TEST(a_signal_that_no_loop_waits_for_ends_all)
