@@ -38,9 +38,10 @@ RESHA_BEGIN_DECLS
  * -EINVAL, -EBUSY as resha_run(); -EAGAIN, -ENOMEM if a thread cannot be started: those that run are cancelled.
  *
  * A loop in which all tasks wait for nobody stands still: another one may yet fail, and end it. Once all that are left
- * stand still, one of them is in a deadlock (-EDEADLK), and that ends all. What may be woken from outside does not stand
- * still: a task that waits for a descriptor, a timer, a channel or a job, and a loop to which somebody has a reference
- * (resha_loop_ref(), a portal). So two loops that wait for each other's posts or channels for ever are not seen.
+ * stand still, one of them is in a deadlock (-EDEADLK), and that ends all. What may be woken from outside does not
+ * stand still: a task that waits for a descriptor, a timer, a channel or a job, and a loop to which somebody has a
+ * reference (resha_loop_ref(), a portal). So two loops that wait for each other's posts or channels for ever are not
+ * seen.
  *
  * The options hold for each loop. The report sink may be called by several threads at once. Threads are not bound to
  * processors. In the simulated world there is one loop, on which fn() runs as n tasks of a group: the order is the

@@ -376,8 +376,7 @@ static inline __attribute__((always_inline)) intptr_t rs_wait_for(struct rs_loop
 /* Waits for an operation that was submitted and is not done. */
 ssize_t rs_operation_wait(struct rs_loop *l, struct rs_op *op, const char *what);
 
-/* Runs an operation of the backend to its end: submits, waits, cancels when cancelled. Returns op->result. The caller
- * has entered. op: idle, and all that its kind needs set. */
+/* Runs an operation to its end, and cancels it when cancelled. Result: op->result. The caller has entered. */
 static inline __attribute__((always_inline)) ssize_t rs_operation(struct rs_loop *l, struct rs_op *op, const char *what)
 {
         if (RS_UNLIKELY(!l->backend->ops->submit(l->backend, op)))

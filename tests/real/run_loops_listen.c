@@ -48,7 +48,8 @@ static int serve_as(struct server *s, int turn)
         RESHA_CLEANUP(resha_listener_closep) resha_listener *l = NULL;
 
         ASSERT_OK(listen_shared(s, &l));
-        ASSERT_OK(resha_listener_addr(l, &s->at)); /* all say the same */
+        if (turn == 0)
+                ASSERT_OK(resha_listener_addr(l, &s->at)); /* all say the same */
         s->loops[turn] = resha_loop_ref();
         atomic_fetch_add(&s->ready, 1);
         return resha_serve(l, answer, &s->served[turn], &(resha_serve_opts){ .grace = RESHA_S(10) });
@@ -130,6 +131,42 @@ TEST(connections_are_spread_over_loops)
                 ASSERT_EQ(server.served[0] + server.served[1], CLIENTS);
                 ASSERT_TRUE(server.served[0] >= CLIENTS / 8 && server.served[1] >= CLIENTS / 8);
         }
+}
+
+static int keeps_busy(void *arg)
+{
+        int rc = 0;
+
+        (void)arg;
+        while (rc == 0) {
+                usleep(5000);
+                rc = resha_yield();
+        }
+        return rc;
+}
+
+static int serve_busy(void *arg)
+{
+        struct server *s = arg;
+        int turn = atomic_fetch_add(&s->turn, 1);
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, NULL);
+        int rc = turn == 0 ? resha_spawn(&g, keeps_busy, NULL) : 0;
+        if (rc == 0)
+                rc = serve_as(s, turn);
+        return resha_group_end(&g, rc);
+}
+
+/* The thread of the first is hardly ever free. */
+TEST(a_busy_loop_gets_fewer_connections)
+{
+        if (test_is_sim())
+                test_skip("there is one loop");
+        server_init(false, CLIENTS);
+        run_server(serve_busy, 2, clients);
+        printf("%d and %d of %d connections\n", server.served[0], server.served[1], CLIENTS);
+        ASSERT_TRUE(server.served[1] >= CLIENTS / 2);
 }
 
 /* ---- loops that come and go ---- */

@@ -326,8 +326,10 @@ static int serve_side(struct site *v)
 
         if (rc < 0)
                 return rc;
-        ASSERT_OK(resha_listener_addr(v->l, &sides_at));
-        atomic_store(&sides_ready, true);
+        if (!v->refused_code) {
+                ASSERT_OK(resha_listener_addr(v->l, &sides_at));
+                atomic_store(&sides_ready, true);
+        }
         rc = resha_tls_serve(v->l, server, greet_and_leave, v,
                              &(resha_tls_serve_opts){ .serve = { .grace = RESHA_S(10) } });
         resha_listener_close(v->l);
