@@ -176,7 +176,7 @@ bool rs_inbox_sleep(struct rs_inbox *i)
 
 bool rs_inbox_still(const struct rs_inbox *i)
 {
-        return rs_inbox_sleeps(i) && !__atomic_load_n(&i->first, __ATOMIC_SEQ_CST) &&
+        return rs_inbox_sleeps(i) && !__atomic_load_n(&i->last, __ATOMIC_SEQ_CST) &&
                !__atomic_load_n(&i->woken, __ATOMIC_SEQ_CST);
 }
 
