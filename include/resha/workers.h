@@ -45,15 +45,15 @@ typedef struct resha_workers_opts {
 } resha_workers_opts;
 
 /* Forks the template, and it forks the workers. At the beginning of main(), before there are threads and outside of a
- * run: -EBUSY, with what is in the way. What stdio has buffered is written first. All of them end with this process,
- * also if it is killed, and with the thread that has called this. They are in process groups of their own, so that
- * Ctrl-C is for this process alone; signals are handled in the default way. 0; -EINVAL, -ENOMEM, -EAGAIN, -EMFILE. In
- * the simulated world (inside of a run, too) there are no processes: items run inline, as thread jobs do. [any-thread]
- */
+ * run: -EBUSY, with what is in the way. What stdio has buffered is written first. All of them, and what they have
+ * started, end with this process, also if it is killed, and with the thread that has called this. They are in process
+ * groups of their own, so that Ctrl-C is for this process alone; signals are handled in the default way. 0; -EINVAL,
+ * -ENOMEM, -EAGAIN, -EMFILE. In the simulated world (inside of a run, too) there are no processes: items run inline, as
+ * thread jobs do, and `memory` and `time` do not hold, as nothing in an item takes virtual time. [any-thread] */
 RESHA_API int resha_workers_start(const resha_workers_opts *opts, resha_workers **ret_workers);
 
-/* Kills the workers and waits for the template's end. Maps that are under way, on other threads, fail with -EBADF. NULL
- * is fine. [any-thread] */
+/* Kills the workers, and waits until they and the template have ended. Maps that are under way, on other threads, fail
+ * with -EBADF. NULL is fine. [any-thread] */
 RESHA_API void resha_workers_stop(resha_workers *w);
 RESHA_API void resha_workers_stopp(resha_workers **w);
 
@@ -64,9 +64,9 @@ RESHA_API void resha_workers_stopp(resha_workers **w);
  * `ret_errors`, `ret_failed` say the rest.
  *
  * An item fails alone, and says why: RESHA_EPROCESS: its worker was killed by a signal or has exited ("killed by signal
- * 11 (SIGSEGV)", "exit status 3"); -ETIMEDOUT: it has taken longer than `time`. Of the whole: RESHA_EPROCESS: the
- * template was killed; -EBADF: the workers are stopped; -EMSGSIZE: items are larger than `largest`; -EPERM: called in a
- * worker or another fork of the process.
+ * 11 (SIGSEGV)", "exit status 3"); -ETIMEDOUT: it has taken longer than `time`; -EAGAIN: for 2 s no worker could be
+ * forked for it. Of the whole: RESHA_EPROCESS: the template was killed; -EBADF: the workers are stopped; -EMSGSIZE:
+ * items are larger than `largest`; -EPERM: called in a worker or another fork of the process.
  *
  * Cancelled, it returns at once: items that run are killed with their worker. Any number of tasks and loops may map
  * over the same workers: they take turns, in order. [task] cancellation point */

@@ -122,9 +122,9 @@ void rs_sys_signals_reset(void)
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-bool rs_sys_die_with(pid_t parent)
+bool rs_sys_die_with(pid_t parent, int sig)
 {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)prctl(PR_SET_PDEATHSIG, sig);
         return getppid() == parent;
 }
 
@@ -162,16 +162,19 @@ int rs_sys_child_signals(void)
 
         sigemptyset(&set);
         sigaddset(&set, SIGCHLD);
+        sigaddset(&set, SIGTERM);
         (void)sigprocmask(SIG_BLOCK, &set, NULL);
         return (int)CALL(RS_SYS_EVENTFD, signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-void rs_sys_child_signals_read(int fd)
+bool rs_sys_child_signals_read(int fd)
 {
         struct signalfd_siginfo info;
+        bool term = false;
 
         while (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
-                ;
+                term |= info.ssi_signo == SIGTERM;
+        return term;
 }
 
 pid_t rs_sys_wait_any(struct rs_sys_ended *ret_ended)

@@ -23,16 +23,16 @@ void rs_sys_exit(int status) __attribute__((noreturn)); /* at once: no atexit(3)
 void rs_sys_flush(void);                                /* what stdio holds */
 
 /* In a child. keep_only: all descriptors but 0, 1, 2 and these, which are sorted, are closed. limit_data: it may
- * allocate that many bytes more. die_with: with its parent; false: that has ended already. */
+ * allocate that many bytes more. die_with: it gets `sig` when its parent ends; false: that has ended already. */
 void rs_sys_keep_only(const int *fds, size_t n);
 void rs_sys_signals_reset(void); /* none is blocked or caught */
-bool rs_sys_die_with(pid_t parent);
+bool rs_sys_die_with(pid_t parent, int sig);
 void rs_sys_own_group(void);
 void rs_sys_process_name(const char *name);
 int rs_sys_limit_data(size_t more);
 
-int rs_sys_child_signals(void); /* a descriptor that is readable when a child has ended */
-void rs_sys_child_signals_read(int fd);
+int rs_sys_child_signals(void);         /* a descriptor that is readable when a child has ended, or SIGTERM has come */
+bool rs_sys_child_signals_read(int fd); /* true: SIGTERM */
 /* One that has ended and is to be reaped. 0: none has ended; negative: there is none. */
 pid_t rs_sys_wait_any(struct rs_sys_ended *ret_ended);
 

@@ -262,7 +262,7 @@ static int fork_template(resha_workers *w)
         w->control = fds[0];
         rc = rs_sys_fork();
         if (rc == 0) {
-                if (!rs_sys_die_with(self))
+                if (!rs_sys_die_with(self, SIGTERM))
                         rs_sys_exit(0);
                 rs_template_main(w, fds[1]);
         }

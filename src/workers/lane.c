@@ -84,12 +84,22 @@ static int died(const resha_workers *w, const struct rs_cell *c)
         char limit[80] = "";
         const char *name = sigabbrev_np(c->status);
 
+        if (c->code == 0)
+                return resha_fail_at(-EAGAIN, NULL,
+                                     "worker process: none could be forked for %.1f s (%s); allow more processes "
+                                     "(ulimit -u, pids.max of the control group)",
+                                     (double)rs_workers_starved_ns / 1e9, resha_strerror(-c->status));
         if (c->code == CLD_EXITED)
-                return resha_fail_at(RESHA_EPROCESS, NULL, "worker process: exit status %d", c->status);
+                return resha_fail_at(RESHA_EPROCESS, NULL,
+                                     "worker process: exit status %d; an item ends by returning, not by exit()",
+                                     c->status);
         if (w->memory && (c->status == SIGSEGV || c->status == SIGABRT))
-                snprintf(limit, sizeof limit, "; its memory is limited to %zu bytes", w->memory);
+                snprintf(limit, sizeof limit, "; its memory is limited to %zu bytes (memory in the options)",
+                         w->memory);
         else if (c->status == SIGKILL)
-                snprintf(limit, sizeof limit, ", by the kernel for want of memory or by somebody");
+                snprintf(limit, sizeof limit, ", by somebody or by the kernel for want of memory (see dmesg)");
+        else
+                snprintf(limit, sizeof limit, "; to see where, call the function with this item in the program");
         return resha_fail_at(RESHA_EPROCESS, NULL, "worker process: killed by signal %d (SIG%s)%s", c->status,
                              name ? name : "?", limit);
 }
@@ -201,9 +211,10 @@ int rs_lane_overrun(struct rs_lane *lane)
                 if (rs_sys_now() - __atomic_load_n(&d->began, __ATOMIC_ACQUIRE) < w->time || !kill_cell(lane, i))
                         continue;
                 settle(lane, i);
-                int rc = resha_fail_at(-ETIMEDOUT, NULL,
-                                       "worker process: the item took longer than %.3f s, and was killed",
-                                       (double)w->time / 1e9);
+                int rc = resha_fail_at(
+                        -ETIMEDOUT, NULL,
+                        "worker process: the item took longer than %.3f s (time in the options), and was killed",
+                        (double)w->time / 1e9);
                 return rs_map_failed(lane->map, lane->item[i], rc);
         }
         return 0;

@@ -248,6 +248,19 @@ static int run_lanes(struct rs_map *m, resha_fn *fn)
         return rc;
 }
 
+/* The lanes are nothing that the caller knows: what has failed is an item. */
+static void name_item(int rc)
+{
+        resha_error e = *resha_error_of(rc);
+
+        if (!e.items)
+                return;
+        e.task = e.spawned_at = NULL;
+        e.after = (resha_duration){ 0 };
+        e.cancelled = 0;
+        rs_error_give(rs_loop_current, &e);
+}
+
 static __attribute__((noinline)) int enter(struct rs_loop **ret_loop)
 {
         return rs_enter(ret_loop);
@@ -272,6 +285,8 @@ static int run_map(struct rs_map *m)
                 rs_unlock(&w->lock);
                 rc = run_lanes(m, w->simulated || l->simulated ? lane_simulated : lane_main);
                 rs_workers_unref(w);
+                if (rc < 0)
+                        name_item(rc);
         }
         if (m->opts->ret_failed)
                 *m->opts->ret_failed = m->n - m->succeeded;

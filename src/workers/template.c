@@ -5,8 +5,11 @@
  * is the parent of the workers, and the only one to signal and reap them; so no signal goes to a process that happens
  * to have the number of one that has ended.
  *
- * It ends when the program does: its end of `control` is closed then, and the kernel kills it as well. The workers are
- * killed by it, or with it. */
+ * It ends when the program does: its end of `control` is closed then, and the kernel sends SIGTERM as well, should a
+ * fork of the program have that end, too. It kills the workers, with what those have started; killed itself, it takes
+ * the workers along.
+ *
+ * When no process can be forked it tries again, and says so at the desks after a while: what waits there fails. */
 
 #include <signal.h>
 #include <string.h>
@@ -20,11 +23,15 @@
 
 enum { RETRY_MS = 100, EARLY = 3 };
 
+static const int64_t END_NS = 1000000000;
+int64_t rs_workers_starved_ns = 2000000000;
+
 struct template
 {
         resha_workers *w;
         int control, signals;
         int pids[RS_SEATS]; /* 0: none */
+        int64_t since;      /* no process could be forked; 0: one could */
 };
 
 /* In the worker: what belongs to others goes. */
@@ -41,24 +48,51 @@ static void become_worker(struct template *t, struct rs_seat *s)
         rs_worker_main(w, s);
 }
 
+/* No worker comes to what waits there. */
+static void give_up_desk(const struct rs_seat *s, int error)
+{
+        struct rs_desk *d = s->desk;
+        uint32_t count = __atomic_load_n(&d->count, __ATOMIC_ACQUIRE);
+
+        for (uint32_t i = 0; i < count && i < RS_CELLS; i++) {
+                struct rs_cell *c = &d->cells[i];
+                if (rs_cell_state(c) != RS_CELL_WAITING)
+                        continue;
+                c->code = 0;
+                c->status = error;
+                (void)rs_cell_move(c, RS_CELL_WAITING, RS_CELL_DIED);
+        }
+        (void)rs_sys_send(s->theirs, "", 1);
+}
+
+static bool fill_seat(struct template *t, unsigned i)
+{
+        int self = rs_sys_pid(), pid = rs_sys_fork();
+
+        if (pid == 0) {
+                if (!rs_sys_die_with(self, SIGKILL))
+                        rs_sys_exit(0);
+                become_worker(t, &t->w->seats[i]);
+        }
+        if (pid > 0) {
+                t->pids[i] = pid;
+                t->since = 0;
+        } else if (!t->since) {
+                t->since = rs_sys_now();
+        } else if (rs_sys_now() - t->since >= rs_workers_starved_ns) {
+                give_up_desk(&t->w->seats[i], -pid);
+        }
+        return pid > 0;
+}
+
 /* False: there are no more processes at present. */
 static bool fill_seats(struct template *t)
 {
-        int self = rs_sys_pid();
         bool all = true;
 
-        for (unsigned i = 0; i < t->w->processes; i++) {
-                if (t->pids[i])
-                        continue;
-                int pid = rs_sys_fork();
-                if (pid == 0) {
-                        if (!rs_sys_die_with(self))
-                                rs_sys_exit(0);
-                        become_worker(t, &t->w->seats[i]);
-                }
-                all &= pid > 0;
-                t->pids[i] = pid > 0 ? pid : 0;
-        }
+        for (unsigned i = 0; i < t->w->processes; i++)
+                if (!t->pids[i])
+                        all &= fill_seat(t, i);
         return all;
 }
 
@@ -136,11 +170,44 @@ static void serve(struct template *t)
                 if (fds[0].revents && rs_sys_recv(t->control, buf, sizeof buf) == 0)
                         return;
                 kill_asked(t);
-                rs_sys_child_signals_read(t->signals);
+                if (rs_sys_child_signals_read(t->signals))
+                        return;
                 bool calm = reap(t);
                 if (!calm)
                         (void)rs_ready_wait(fds, 1, RETRY_MS);
                 well = fill_seats(t);
+        }
+}
+
+/* Without a word at the desks: those who wait there see the end of the template. How many are left. */
+static unsigned reap_ended(struct template *t)
+{
+        struct rs_sys_ended e;
+        unsigned left = 0;
+
+        for (unsigned i = 0; i < t->w->processes; i++) {
+                if (t->pids[i] && rs_sys_wait_child(t->pids[i], -1, RS_WAIT_LOOK, &e) != 0)
+                        t->pids[i] = 0;
+                left += t->pids[i] != 0;
+        }
+        return left;
+}
+
+/* Who waits for the template's end finds no worker any more; but one that cannot die, on a disk that does not answer,
+ * is not waited for. */
+static void end_workers(struct template *t)
+{
+        int64_t until = rs_sys_now() + END_NS;
+        unsigned left = 1;
+
+        for (unsigned i = 0; i < t->w->processes; i++)
+                kill_seat(t, i);
+        while (left && rs_sys_now() < until) {
+                struct pollfd fd = { .fd = t->signals, .events = POLLIN };
+                (void)rs_sys_child_signals_read(t->signals);
+                left = reap_ended(t);
+                if (left)
+                        (void)rs_ready_wait(&fd, 1, RETRY_MS);
         }
 }
 
@@ -172,7 +239,6 @@ void rs_template_main(resha_workers *w, int control)
         t.signals = rs_sys_child_signals();
         if (t.signals >= 0)
                 serve(&t);
-        for (unsigned i = 0; i < w->processes; i++)
-                kill_seat(&t, i);
+        end_workers(&t);
         rs_sys_exit(t.signals < 0);
 }

@@ -18,7 +18,7 @@ enum { RS_CELLS = 256, RS_SEATS = 256, RS_DESK_BIG = 1024 * 1024 };
  *     FREE -> WAITING            the program puts it there
  *     WAITING -> RUNNING         the worker, which runs it
  *     WAITING -> TAKEN           the program takes it back: for another worker, or because it is over
- *     WAITING, RUNNING -> DIED   the template: the worker has ended
+ *     WAITING, RUNNING -> DIED   the template: the worker has ended, or none can be forked
  *     RUNNING -> DONE            the worker
  *     RUNNING -> KILLED          the program, which has the worker killed: too long, or cancelled */
 enum rs_cell_state {
@@ -34,7 +34,7 @@ enum rs_cell_state {
 struct rs_cell {
         uint32_t state; /* rs_cell_state */
         int32_t result; /* DONE */
-        int32_t code;   /* DIED: as in siginfo_t, with the status */
+        int32_t code;   /* DIED: as in siginfo_t, with the status; 0: no worker, and why as an errno */
         int32_t status;
         uint32_t generation;       /* RUNNING: of which worker */
         uint64_t at, size;         /* of the item or argument, in the area for them */
@@ -114,6 +114,8 @@ static inline uint32_t rs_cell_state(const struct rs_cell *c)
 {
         return __atomic_load_n(&c->state, __ATOMIC_ACQUIRE);
 }
+
+extern int64_t rs_workers_starved_ns; /* no worker could be forked for so long: items fail. For tests */
 
 /* The lives of the other processes. */
 void rs_template_main(resha_workers *w, int control) __attribute__((noreturn));

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -51,10 +52,17 @@ static void give_terminal(pid_t group)
         sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+static bool wants_workers;
+static resha_workers *workers;
+
 static int as_main(resha_fn *program)
 {
         setenv("RESHA_BACKEND", test_backend(), 1);
-        return resha_main(program, NULL);
+        if (wants_workers)
+                ASSERT_OK(resha_workers_start(&(resha_workers_opts){ .processes = 1 }, &workers));
+        int status = resha_main(program, NULL);
+        resha_workers_stop(workers);
+        return status;
 }
 
 static pid_t start_job(resha_fn *program, bool foreground)
@@ -531,4 +539,59 @@ TEST(a_child_in_a_group_of_its_own_is_ended_by_its_owner)
         see(&t, "got TERM");
         exits_with(&t, 130);
         done(&t);
+}
+
+/* ---- workers ---- */
+
+static int shows_itself(void *arg)
+{
+        dprintf(1, "item %d\n", *(int *)arg);
+        usleep(*(int *)arg == 1 ? 100000 : 1000000000);
+        return 0;
+}
+
+static int map_one(void *item)
+{
+        int rc = resha_workers_map(workers, shows_itself, item, 1, sizeof(int), NULL);
+
+        dprintf(1, "mapped %d\n", rc);
+        return rc;
+}
+
+static int maps_shielded(__attribute__((unused)) void *arg)
+{
+        return resha_shielded(RESHA_S(10), map_one, &(int){ 1 });
+}
+
+static int maps_for_ever(__attribute__((unused)) void *arg)
+{
+        return map_one(&(int){ 2 });
+}
+
+TEST(ctrl_c_does_not_reach_workers_but_their_program)
+{
+        struct terminal t;
+
+        wants_workers = true;
+        start(&t, maps_shielded, true);
+        see(&t, "item 1");
+        type(&t, KEY_INTERRUPT);
+        see(&t, "mapped 0");
+        exits_with(&t, 0);
+        done(&t);
+}
+
+TEST(ctrl_c_cancels_a_map_whose_worker_is_killed)
+{
+        struct terminal t;
+
+        wants_workers = true;
+        ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+        start(&t, maps_for_ever, true);
+        see(&t, "item 2");
+        type(&t, KEY_INTERRUPT);
+        see(&t, "mapped -125");
+        exits_with(&t, 130);
+        done(&t);
+        ASSERT_EQ(waitpid(-1, NULL, WNOHANG), -1); /* no process is left */
 }
