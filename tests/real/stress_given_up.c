@@ -58,7 +58,7 @@ static int maps(__attribute__((unused)) void *arg)
 
 static int never_ends(__attribute__((unused)) void *arg)
 {
-        static resha_event never;
+        resha_event never = { { 0 } }; /* an event is of one loop */
 
         return resha_event_wait(&never);
 }
