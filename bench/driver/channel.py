@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Items through a channel from one loop to another, on two cores, against a channel of Go that two goroutines share,
-GOMAXPROCS=2: the wall clock. And system calls for each item while both sides are busy, where strace is there."""
+GOMAXPROCS=2: the wall clock. With one place also against two bare threads that pass a word there and back. And
+system calls for each item while both sides are busy, where strace is there."""
 import json
 import os
 import re
@@ -30,19 +31,23 @@ def calls(program, items):
     return int(total.group(1))
 
 
+def ask(bench, name, ours, peer, label):
+    results = pairs.in_turns(bench.rounds or 11, {"ours": lambda: once(ours), "peer": lambda: once(peer)},
+                             bench.progress(name))
+    pair = pairs.paired(results["ours"], results["peer"])
+    bench.report(name, {
+        "unit": "ns", "rounds": len(results["ours"]), "ours": pairs.summary(results["ours"]),
+        "peer": {"name": label, **pairs.summary(results["peer"])}, **pair}, pair["ratio"])
+
+
 def run(bench):
-    peer = core.build_peer(bench)
-    ours = os.path.join(bench.build, "bench", "exec-channel")
+    go = core.build_peer(bench)
+    ours, bare = (os.path.join(bench.build, "bench", name) for name in ("exec-channel", "peer-line"))
     items = SHORT if bench.smoke else ITEMS
     for capacity in CAPACITIES:
-        results = pairs.in_turns(bench.rounds or 11, {
-            "ours": lambda capacity=capacity: once([ours, str(items), str(capacity)]),
-            "go": lambda capacity=capacity: once([peer, "channel", str(items), str(capacity)]),
-        }, bench.progress(f"channel-{capacity}"))
-        pair = pairs.paired(results["ours"], results["go"])
-        bench.report(f"channel-{capacity}", {
-            "unit": "ns", "rounds": len(results["ours"]), "ours": pairs.summary(results["ours"]),
-            "peer": {"name": "Go", **pairs.summary(results["go"])}, **pair}, pair["ratio"])
+        arguments = [str(items), str(capacity)]
+        ask(bench, f"channel-{capacity}", [ours, *arguments], [go, "channel", *arguments], "Go")
+    ask(bench, "channel-1-line", [ours, str(items), "1"], [bare, str(items)], "a word there and back")
     if shutil.which("strace"):
         more = calls(ours, items) - calls(ours, items // 10)
         figure = max(0, more) / (items - items // 10)

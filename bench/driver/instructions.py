@@ -16,6 +16,7 @@ QUESTIONS = {
     "spawn-10000": ("spawn", [10000], [], 100000, 200000),
     "queue": ("queue", [], [], 5000, 20000),
     "rendezvous": ("rendezvous", [], [], 5000, 20000),
+    "channel-one": ("channel", [1], [], 5000, 20000),
     "contended": ("contended", [], [], 5000, 20000),
     "condition": ("condition", [], [], 5000, 20000),
     "barrier": ("barrier", [], [], 6400, 25600),

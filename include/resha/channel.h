@@ -24,10 +24,16 @@
  *     }
  *
  * Who uses an end holds a reference to it, and gives it back by closing; the last one to do so closes that side. What
- * one sender (one task or thread) sends comes in order. A loop that sleeps is woken; while both sides are busy there is
- * no system call. A task that waits can be woken from outside: no deadlock is seen meanwhile. A run that is given up
- * with tasks in it does not close the ends that those hold. A channel that was made before a fork() in a run is the
- * parent's: in the child, calls give -EPERM and the others do nothing. */
+ * one sender (one task or thread) sends comes in order. A select waits for ends, too (select.h).
+ *
+ * A loop that sleeps is woken; while both sides are busy there is no system call. Before it sleeps, a task that waits
+ * looks for the other side for some 50 us at most, if nobody else is ready on its loop. Where two processors meet, a
+ * channel of few places costs a way there and back for each of them: give it 16 or more.
+ *
+ * A task that waits may be woken from outside of its loop, as references have no owner: no deadlock is seen while one
+ * does. (A queue sees it. So does the simulated world, which waits for no threads.) A run that is given up with tasks
+ * in it takes them out of the lines, loses no item, and does not close the ends that they hold. A channel that was made
+ * before a fork() in a run is the parent's: in the child, calls give -EPERM and the others do nothing. */
 
 #include <resha/base.h>
 #include <resha/time.h>
