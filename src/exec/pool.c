@@ -13,8 +13,8 @@
  *
  * A pool that is left over at the end of the run is ended then. That waits for abandoned jobs as long as the grace;
  * what still runs goes on by itself: the last thread frees the pool, and each job is freed where its post ends. A run
- * that is given up after its grace leaves the pools of its stuck jobs behind, on purpose: their threads still use
- * them. */
+ * that is given up after its grace leaves its pools behind, on purpose: threads with stuck jobs still use them, and go
+ * when those have ended; idle ones go at once. */
 
 #include "exec/pool.h"
 
@@ -169,6 +169,7 @@ static void pool_end(struct rs_loop *l, resha_pool *p)
 {
         if (l->exec == p)
                 l->exec = NULL;
+        rs_list_remove(&l->given_up, &p->given_up.node);
         if (p->taken)
                 wait_for_jobs(l, p, false);
         if (p->taken) {
@@ -186,6 +187,12 @@ static void pool_cleanup(struct rs_cleanup *c)
 
         p->closing = true;
         pool_end(p->loop, p);
+}
+
+/* Nothing comes to it any more: who is idle goes now, and the others once they have done their work. */
+static void pool_given_up(struct rs_cleanup *c)
+{
+        rs_workers_rest(&RS_CONTAINER(c, struct resha_pool, given_up)->crew, false);
 }
 
 int resha_pool_new(const resha_pool_opts *opts, resha_pool **ret_pool)
@@ -209,10 +216,12 @@ int resha_pool_new(const resha_pool_opts *opts, resha_pool **ret_pool)
                 .loop = l,
                 .inbox = rs_inbox_ref(l->inbox),
                 .cleanup = { .fn = pool_cleanup },
+                .given_up = { .fn = pool_given_up },
                 .places = l->simulated ? threads : (size_t)threads + queue,
         };
         memcpy(p->crew.name, name, strlen(name) + 1);
         rs_cleanup_add(l, &p->cleanup);
+        rs_list_push(&l->given_up, &p->given_up.node);
         *ret_pool = p;
         return 0;
 }

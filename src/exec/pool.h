@@ -16,7 +16,7 @@ struct resha_pool {
         struct rs_workers crew;
         struct rs_loop *loop;
         struct rs_inbox *inbox; /* outlives the loop if a job does */
-        struct rs_cleanup cleanup;
+        struct rs_cleanup cleanup, given_up;
         struct rs_list line; /* of rs_placed.line: who has no place */
         size_t places, taken;
         struct rs_list abandoned; /* jobs without a task, on threads */

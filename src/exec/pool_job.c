@@ -126,6 +126,7 @@ static void job_run(struct rs_work *work)
                 j->opts.drop(j->arg);
         j->placed.post.quiet = abandoned;
         rs_job_end();
+        rs_workers_soon(&j->placed.pool->crew, work);
         rs_inbox_post(inbox, &j->placed.post); /* from here on j may be gone */
 }
 

@@ -115,10 +115,12 @@ static void runner_run(struct rs_work *work)
                 others = more && rs_workers_queued(crew) && !nothing_to_do(r->map);
         } while (more && !others);
         rs_job_end();
-        if (others)
+        if (others) {
                 (void)rs_workers_add(crew, &r->placed.work); /* cannot fail: there is this thread */
-        else
-                rs_inbox_post(inbox, &r->placed.post);
+                return;
+        }
+        rs_workers_soon(crew, work);
+        rs_inbox_post(inbox, &r->placed.post);
 }
 
 /* ---- on the loop ---- */

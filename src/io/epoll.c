@@ -142,7 +142,7 @@ static int ep_wait(struct rs_backend *b, int64_t deadline)
                 else if (event->data.ptr)
                         file_event(event->data.ptr, event->events);
                 else
-                        kn_woken(&e->kn);
+                        kn_woken(&e->kn, true);
         }
         kn_take(&e->kn);
         return n < 0 ? n : 0;
@@ -180,7 +180,7 @@ static const struct rs_backend_ops ep_ops = {
 
 static int ep_open(struct ep *e)
 {
-        struct epoll_event event = { .events = EPOLLIN }; /* level-triggered: every wake() is seen */
+        struct epoll_event event = { .events = EPOLLIN | (uint32_t)EPOLLET }; /* every write is told, none is read */
         int rc = kn_init(&e->kn);
 
         if (rc < 0)

@@ -34,10 +34,12 @@ void kn_wake(struct rs_backend *b)
                 rs_sys_eventfd_set(k->wakefd);
 }
 
-/* First read, then take back the mark: a wake() that sees the mark relies on this wait() to return after it. */
-void kn_woken(struct kn *k)
+/* First read, then take back the mark: a wake() that sees the mark relies on this wait() to return after it. Who is
+ * told of each write needs no read. */
+void kn_woken(struct kn *k, bool told_of_each)
 {
-        rs_sys_eventfd_clear(k->wakefd);
+        if (!told_of_each)
+                rs_sys_eventfd_clear(k->wakefd);
         atomic_exchange(&k->woken, false);
 }
 

@@ -85,7 +85,7 @@ void kn_end(struct kn *k);
 int64_t kn_now(struct rs_backend *b);
 uint64_t kn_random(struct rs_backend *b);
 void kn_wake(struct rs_backend *b);
-void kn_woken(struct kn *k); /* wakefd is readable */
+void kn_woken(struct kn *k, bool told_of_each); /* wakefd was written to */
 
 /* ns from now, negative without limit; 0 also if something is done already. If it is not 0, the crew will wake. */
 int64_t kn_timeout(struct kn *k, int64_t deadline);

@@ -353,8 +353,9 @@ static unsigned reap(struct ur *u)
                         if (cqe->user_data > UR_WAKE) {
                                 op_completed(u, (struct rs_op *)(uintptr_t)cqe->user_data, cqe->res, cqe->flags);
                         } else if (cqe->user_data == UR_WAKE) {
-                                u->wake_armed = false;
-                                kn_woken(&u->kn);
+                                u->wake_armed = (cqe->flags & IORING_CQE_F_MORE) != 0;
+                                u->woken = true;
+                                kn_woken(&u->kn, u->wake_armed);
                         }
                 }
                 io_uring_cq_advance(&u->ring, n);
@@ -384,7 +385,10 @@ static bool give_wake(struct ur *u)
 
         if (!sqe)
                 return false;
-        io_uring_prep_poll_add(sqe, u->kn.wakefd, POLLIN);
+        if (u->hints)
+                io_uring_prep_poll_multishot(sqe, u->kn.wakefd, POLLIN);
+        else
+                io_uring_prep_poll_add(sqe, u->kn.wakefd, POLLIN);
         sqe->user_data = UR_WAKE;
         u->wake_armed = true;
         return true;
@@ -457,7 +461,7 @@ static int wait_once(struct ur *u, int64_t deadline)
         end_rests(u);
         bool given = give(u);
         int64_t timeout = kn_timeout(&u->kn, deadline);
-        if (RS_UNLIKELY(given && !u->wake_armed)) /* woken when place() has looked at what came back */
+        if (RS_UNLIKELY(u->woken)) /* when place() has looked at what came back */
                 timeout = 0;
         if (RS_UNLIKELY(!rs_list_empty(&u->resting)))
                 timeout = at_most(timeout, PAUSE);
@@ -479,6 +483,7 @@ static int ur_wait(struct rs_backend *b, int64_t deadline)
 {
         int rc = wait_once(ur_of(b), deadline);
 
+        ur_of(b)->woken = false;
         kn_take(kn_of(b));
         return rc;
 }
@@ -512,8 +517,8 @@ static int ur_descriptor(struct rs_backend *b)
         if (rc == 0 && io_uring_sq_ready(&u->ring) > 0)
                 rc = rs_uring_enter(&u->ring, 0, 0);
         bool left = rc == 0 && io_uring_sq_ready(&u->ring) > 0; /* the kernel took a part of what was given */
-        if (rc == 0 && (left || !rs_list_empty(&b->done) || !rs_list_empty(&u->resting) || !u->wake_armed ||
-                        !kn_will_tell(&u->kn)))
+        if (rc == 0 &&
+            (left || !rs_list_empty(&b->done) || !rs_list_empty(&u->resting) || u->woken || !kn_will_tell(&u->kn)))
                 rc = -EAGAIN; /* nothing would say so: there is a next step at once */
         return rc < 0 ? rc : u->ring.ring_fd;
 }

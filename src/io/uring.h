@@ -39,8 +39,9 @@ struct ur {
         struct io_uring ring;
         bool open;
         bool deferred;          /* the thread must enter the kernel for completions to come */
-        bool hints;             /* the kernel takes POLL_FIRST and gives SOCK_NONEMPTY */
-        bool wake_armed;        /* a poll of wakefd is queued or flying */
+        bool hints;             /* the kernel takes POLL_FIRST and polls again by itself, and gives SOCK_NONEMPTY */
+        bool wake_armed;        /* a poll of wakefd is queued or flying, for once or until further notice */
+        bool woken;             /* wait() is to return, also if that was seen in between */
         size_t flying;          /* operations that the kernel has, or has in its queue */
         struct rs_list queued;  /* of rs_op.link: wait for a place in the queue to the kernel */
         struct rs_list cancels; /* of rs_op.link: flying, and to be cancelled */

@@ -41,6 +41,13 @@ static struct rs_gate *stand_up(struct rs_workers *c, struct seat *s)
         return &s->gate;
 }
 
+/* Whoever was on its way is here. With the lock. */
+static void come(struct rs_workers *c)
+{
+        c->called = false;
+        c->soon = NULL;
+}
+
 /* Calls a thread, if one is needed and none is on its way. With the lock: a new thread begins by taking it.
  * *ret_gate: to be opened once the lock is given up; NULL: none. */
 static int call(struct rs_workers *c, struct rs_gate **ret_gate)
@@ -78,12 +85,14 @@ static bool sit(struct rs_workers *c, int64_t until)
         rs_gate_wait(&s.gate, until);
         rs_lock(&c->lock);
         c->idle--;
+        if (c->leave)
+                rs_cond_broadcast(&c->gone); /* that none is idle may be waited for, also if this one has work */
         if (s.taken) {
                 stand_up(c, &s);
                 return false;
         }
         rs_gate_wait(&s.gate, INT64_MAX); /* who has called late is about to open it */
-        c->called = false;
+        come(c);
         return true;
 }
 
@@ -137,7 +146,7 @@ static void *worker(void *arg)
         struct rs_gate *gate;
 
         rs_lock(&c->lock);
-        c->called = false;
+        come(c);
         while (has_work(c)) {
                 struct rs_work *w = take(c);
                 (void)call(c, &gate); /* if it fails, those that there are do the work */
@@ -145,11 +154,28 @@ static void *worker(void *arg)
                 open_gate(gate);
                 w->run(w);
                 rs_lock(&c->lock);
-                if (c->threads > c->most)
-                        break; /* what is queued is looked at by the others, each after its own work */
+                if (c->soon == w)
+                        come(c);
+                if (c->threads > c->most) {
+                        (void)call(c, &gate); /* others look after their own work, or nobody was called for this one */
+                        open_gate(gate);
+                        break;
+                }
         }
         leave(c);
         return NULL;
+}
+
+void rs_workers_soon(struct rs_workers *c, const struct rs_work *w)
+{
+        if (rs_workers_queued(c))
+                return;
+        rs_lock(&c->lock);
+        if (!c->called) {
+                c->called = true;
+                c->soon = w;
+        }
+        rs_unlock(&c->lock);
 }
 
 static void unqueue(struct rs_workers *c, struct rs_work *w)

@@ -25,6 +25,7 @@ struct rs_workers {
         unsigned threads; /* that live */
         unsigned idle;    /* of those: wait for work */
         bool called;      /* one is on its way to work */
+        const void *soon; /* the work that it is about to end; NULL: it was idle, or is new */
         bool leave;       /* who is idle goes home */
         bool unattended;  /* and nobody joins it */
         bool has_left;
@@ -46,6 +47,10 @@ struct rs_workers {
 /* Queues w; starts a thread if none is idle and there may be more. 0; -EAGAIN, -ENOMEM: there is no thread and none
  * can be started, w is not queued. [any thread] */
 int rs_workers_add(struct rs_workers *c, struct rs_work *w);
+
+/* From w->run(w), as the last thing before others may see that w has ended: its thread is back at once, so that none
+ * has to be called for what they queue then. */
+void rs_workers_soon(struct rs_workers *c, const struct rs_work *w);
 
 /* True: w was still in the queue and never runs. [any thread] */
 bool rs_workers_remove(struct rs_workers *c, struct rs_work *w);

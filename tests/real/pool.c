@@ -4,6 +4,7 @@
 #include "common.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -46,6 +47,25 @@ static int ten_thousand(resha_pool *p)
 TASK(ten_thousand_jobs_of_many_tasks)
 {
         return ten_thousand(NULL);
+}
+
+static int own_thread(void *arg)
+{
+        *(pthread_t *)arg = pthread_self();
+        return 0;
+}
+
+/* One that is about to be back is waited for. */
+TASK(jobs_one_after_the_other_need_one_thread)
+{
+        pthread_t first, t;
+
+        ASSERT_OK(resha_pool_run(NULL, own_thread, &first, NULL));
+        for (int i = 0; i < 2000; i++) {
+                ASSERT_OK(resha_pool_run(NULL, own_thread, &t, NULL));
+                ASSERT_TRUE(pthread_equal(first, t));
+        }
+        return 0;
 }
 
 /* With room for three jobs in all, most tasks wait in line. */
@@ -433,16 +453,48 @@ static void on_report(const resha_report *r, void *arg)
         reported += r->kind == RESHA_REPORT_STUCK;
 }
 
+static atomic_bool other_done;
+
+static int other_job(void *arg)
+{
+        (void)arg;
+        atomic_store(&other_done, true);
+        return 0;
+}
+
 static int interrupt_and_block(void *arg)
 {
+        while (!atomic_load(&other_done))
+                usleep(100);
         kill(getpid(), SIGINT); /* once it runs, and for the thread of the loop: this one takes no signals */
         return block(arg);
 }
 
-static int interrupted_while_stuck(void *arg)
+static int run_stuck_job(void *arg)
 {
         (void)arg;
         return resha_pool_run(NULL, interrupt_and_block, &stuck, NULL);
+}
+
+/* A second thread is idle by then. */
+static int interrupted_while_stuck(void *arg)
+{
+        RESHA_GROUP(g);
+
+        (void)arg;
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, run_stuck_job, NULL);
+        int rc = resha_yield();
+        if (rc == 0)
+                rc = resha_pool_run(NULL, other_job, NULL, NULL);
+        return resha_group_end(&g, rc);
+}
+
+static void wait_for_threads(unsigned n)
+{
+        for (int i = 0; i < 5000 && real_threads() > n; i++)
+                usleep(1000);
+        ASSERT_TRUE(real_threads() <= n);
 }
 
 /* The run ends after its grace; what the job uses is leaked on purpose, so this is a process of its own. */
@@ -451,12 +503,13 @@ static int run_with_stuck_job(void *arg)
         (void)arg;
         resha_instant start = resha_now();
         int rc = test_run_opts(interrupted_while_stuck, NULL,
-                               &(resha_run_opts){ .grace = RESHA_MS(50), .report = on_report });
+                               &(resha_run_opts){ .grace = RESHA_MS(50), .threads = 2, .report = on_report });
         ASSERT_EQ(rc, -ECANCELED);
         ASSERT_TRUE(reported > 0);
         ASSERT_TRUE(test_ms_since(start) < 5000);
-        unblock(&stuck); /* it comes back to nobody */
-        usleep(20000);
+        wait_for_threads(2); /* the idle one does not linger */
+        unblock(&stuck);     /* it comes back to nobody */
+        wait_for_threads(1);
         return 42;
 }
 
