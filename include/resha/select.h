@@ -133,7 +133,8 @@ static inline int64_t resha_case_ns_(resha_instant instant)
 /* Looks at the cases in the order given, and does the first that can be done at once; if there is none, waits for the
  * first that can. The index of the case that was done, with its result in cases[index].result; or, with nothing done,
  * -ECANCELED; -EINVAL (no case, or one that is not made by the macros, or a task never spawned), -EDEADLK (a case waits
- * for the caller's own end), -EPERM (a case waits for a task of another loop, or a channel of the parent process),
+ * for the caller's own end), -EPERM (a case waits for a task of another loop, or where tasks of another loop wait, or
+ * a channel of the parent process),
  * -EBUSY (another task waits with one of these cases), -ENOMEM (a put without a bound). [task] cancellation point */
 RESHA_API RESHA_MUST int resha_select(resha_case *cases, size_t n);
 

@@ -5,7 +5,7 @@
  * this one have run: there is no state in which a barrier is left and may not be entered. Whoever was woken has been
  * let through, whatever happens to the barrier or to its task after that. */
 
-#include "core/core.h"
+#include "sync/line.h"
 
 struct barrier {
         struct rs_list waiters; /* of barrier_wait.wait.node, in order of arrival; fewer than `parties` */
@@ -86,6 +86,8 @@ int resha_barrier_wait(resha_barrier *barrier)
         if (b->broken)
                 return rs_complete(l, resha_fail_at(RESHA_EBROKEN, NULL,
                                                     "the barrier was aborted before: reset it to use it again"));
+        if (rs_line_elsewhere(l, &b->waiters))
+                return rs_line_refuse("barrier");
         if (b->waiting + 1 == b->parties) {
                 let_through(b);
                 return rs_complete(l, (int)b->parties - 1);

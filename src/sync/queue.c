@@ -310,6 +310,11 @@ static void queue_cancel(struct rs_wait *wait)
         rs_wake(wait, -ECANCELED);
 }
 
+bool rs_queue_elsewhere(const struct rs_loop *l, const resha_queue *q)
+{
+        return q->home != l && (q->getters.first || q->putters.first || q->joiners.first);
+}
+
 void rs_queue_stand(struct rs_queue_wait *w, resha_queue *q, bool put, void *item)
 {
         w->line = put ? &q->putters : &q->getters;
@@ -324,7 +329,7 @@ static int stand_in_line(struct rs_loop *l, resha_queue *q, struct rs_list *line
                                    .line = line,
                                    .item = item };
 
-        if (RS_UNLIKELY(line->first && q->home != l))
+        if (RS_UNLIKELY(rs_queue_elsewhere(l, q)))
                 return rs_line_refuse("queue");
         q->home = l;
         rs_list_push(line, &w.wait.node);

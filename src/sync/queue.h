@@ -30,6 +30,9 @@ struct rs_queue_wait {
         void *item;           /* to copy from or to */
 };
 
+/* Whether tasks of another loop wait for it: nobody of this one may stand in its lines then. */
+bool rs_queue_elsewhere(const struct rs_loop *l, const resha_queue *q);
+
 /* At the end of the line of those who get or put, when it cannot be done at once. */
 void rs_queue_stand(struct rs_queue_wait *w, resha_queue *q, bool put, void *item);
 

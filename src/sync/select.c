@@ -12,13 +12,13 @@
  *  1. wait.wait.task of a case is set exactly while a select waits with it, also where the case stands in no line: one
  *     of nothing, and an instant, for the earliest of which the timer stands.
  *  2. Between the last look at the cases and the wait nothing else runs on this loop, and who stands in line of a
- *  channel
- *     looks at it once more: no wake-up is missed. */
+ *     channel looks at it once more: no wake-up is missed. */
 
 #include <limits.h>
 
 #include "sync/channel.h"
 #include "sync/event.h"
+#include "sync/line.h"
 #include "sync/queue.h"
 
 /* The inside of resha_case. */
@@ -120,6 +120,18 @@ static int look(const struct rs_loop *l, struct select_case *cases, size_t n)
 }
 
 /* ---- waiting ---- */
+
+/* Lines in which tasks of another loop stand are theirs. */
+static int check_lines(const struct rs_loop *l, const struct select_case *cases, size_t n)
+{
+        for (const struct select_case *c = cases; c < cases + n; c++) {
+                if (is_queue(c) && rs_queue_elsewhere(l, c->on.queue))
+                        return rs_line_refuse("queue");
+                if (c->kind == RESHA_CASE_EVENT && c->on.event && rs_line_elsewhere(l, rs_event_line(c->on.event)))
+                        return rs_line_refuse("event");
+        }
+        return 0;
+}
 
 static struct rs_list *line_of(struct select_case *c)
 {
@@ -258,7 +270,7 @@ static void wait_for_post(struct rs_loop *l, struct select *s)
         rs_wait(l, &w);
 }
 
-/* The index, -ECANCELED, or -EAGAIN: a case can be done, or could for a moment. */
+/* The index, -ECANCELED, -EPERM, or -EAGAIN: a case can be done, or could for a moment. */
 static __attribute__((noinline)) int wait_for_one(struct rs_loop *l, struct select_case *cases, size_t n)
 {
         struct select s = { .choice = { .wait = { .cancel = select_cancel, .what = "select" }, .chosen = chosen },
@@ -267,8 +279,11 @@ static __attribute__((noinline)) int wait_for_one(struct rs_loop *l, struct sele
                             .timer = { .fire = instant_came },
                             .caller = { .post = { .fn = told, .quiet = true }, .inbox = l->inbox },
                             .given_up = { .fn = give_up } };
-        int rc = -EAGAIN;
+        int rc = check_lines(l, cases, n);
 
+        if (rc < 0)
+                return rc;
+        rc = -EAGAIN;
         if (stand_all(&s)) {
                 if (s.earliest)
                         rs_timer_set(l, &s.timer, s.earliest->on.ns);

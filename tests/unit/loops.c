@@ -227,7 +227,7 @@ struct shared {
         resha_limiter limiter;
         resha_mutex mutex;
         resha_condition condition;
-        resha_queue *empty, *full;
+        resha_queue *empty, *full, *taken; /* taken: its item is not done yet */
         int item;
 };
 
@@ -244,6 +244,9 @@ static void shared_init(struct shared *s)
         ASSERT_OK(resha_queue_new(sizeof(int), 1, NULL, &s->empty));
         ASSERT_OK(resha_queue_new(sizeof(int), 1, NULL, &s->full));
         ASSERT_EQ(resha_queue_put(s->full, &s->item), 1);
+        ASSERT_OK(resha_queue_new(sizeof(int), 1, NULL, &s->taken));
+        ASSERT_EQ(resha_queue_put(s->taken, &s->item), 1);
+        ASSERT_EQ(resha_queue_get(s->taken, &s->item), 1);
 }
 
 static int waits_for_event(void *arg)
@@ -283,6 +286,11 @@ static int waits_for_place(void *arg)
 static int waits_for_work(void *arg)
 {
         return resha_queue_join(((struct shared *)arg)->full);
+}
+
+static int waits_for_what_was_taken(void *arg)
+{
+        return resha_queue_join(((struct shared *)arg)->taken);
 }
 
 static int waits_for_either(void *arg)
@@ -484,6 +492,16 @@ static int waits_for_notice(void *arg)
         return rc;
 }
 
+static void meddles_by_select(struct shared *s)
+{
+        int item = 3;
+        resha_case c[] = { RESHA_ON_GET(s->empty, &item), RESHA_ON_PUT(s->full, &item), RESHA_ON_GET(s->taken, &item),
+                           RESHA_ON_EVENT(&s->event) };
+
+        for (size_t i = 0; i < sizeof c / sizeof c[0]; i++)
+                ASSERT_EQ(resha_select(&c[i], 1), -EPERM);
+}
+
 static int meddles_with_lines(void *arg)
 {
         struct shared *s = arg;
@@ -502,6 +520,9 @@ static int meddles_with_lines(void *arg)
         ASSERT_EQ(resha_queue_get(s->full, &item), -EPERM);
         ASSERT_EQ(resha_queue_put(s->full, &(int){ 3 }), -EPERM);
         ASSERT_HAS(resha_error_of(-EPERM)->text, "channels");
+        ASSERT_EQ(resha_queue_get(s->taken, &item), -EPERM);
+        ASSERT_EQ(resha_barrier_wait(&s->barrier), -EPERM);
+        meddles_by_select(s);
         return 0;
 }
 
@@ -513,8 +534,9 @@ static void *runs_on_lines(void *arg)
 
 TASK(what_another_loops_tasks_wait_for_is_refused)
 {
-        static resha_fn *const waits[] = { waits_for_event,  waits_for_permit, waits_at_barrier, waits_for_rate,
-                                           waits_for_notice, waits_for_item,   waits_for_place };
+        static resha_fn *const waits[] = { waits_for_event, waits_for_permit,        waits_at_barrier,
+                                           waits_for_rate,  waits_for_notice,        waits_for_item,
+                                           waits_for_place, waits_for_what_was_taken };
         struct shared s;
         pthread_t thread;
         int item;
@@ -532,5 +554,6 @@ TASK(what_another_loops_tasks_wait_for_is_refused)
         ASSERT_EQ(resha_queue_try_get(s.full, &item), 1);
         resha_queue_free(s.empty);
         resha_queue_free(s.full);
+        resha_queue_free(s.taken);
         return 0;
 }
