@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""An hour of echoes, watched: a server that blocks nothing is never told to, whatever else the machine does.
+"""The watchdog: what it costs, and that it says nothing false.
+
+watch-cost asks programs of core with the watchdog on (250 ms) and off, in turns.
+
+watch-echo is an hour of echoes, watched: a server that blocks nothing is never told to, whatever else the machine does.
 
 A server on each backend, with the watchdog as resha_main() has it; they are loaded in turns, by few connections and by
 many, small messages and large ones, and idle meanwhile. Neither server nor load is pinned. First of all a server that
@@ -11,16 +15,17 @@ import subprocess
 import tempfile
 import time
 
-from driver import net
+from driver import core, net, pairs
 
 WORD = "the loop for"  # of every report about a block, while it lasts and once it is over
 LOADS = [(50, 64), (1000, 64), (50, 16384), (1, 64)]  # connections, bytes of a message
 TURN_MS, SHORT_MS = 10000, 300
 BLOCKED_MS = 700
+COSTS = ["yield", "spawn-100", "echo"]
 
 
 def prepare():
-    net.prepare(net.pairs.core())()
+    net.prepare(pairs.core())()
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
 
 
@@ -59,6 +64,23 @@ def control(bench, backend):
         load(bench, server, 1, 64, 10)
         if WORD not in told(server):
             raise RuntimeError(f"{backend}: a server that blocks for {BLOCKED_MS} ms is not reported\n{told(server)}")
+
+
+def cost(bench):
+    """Processor time of an operation with the watchdog, to that without."""
+    for name in COSTS:
+        program, full, short = {**core.QUESTIONS, **core.ALONE}[name]
+        command = core.ours(bench, program, short if bench.smoke else full)
+
+        def once(limit, command=command):
+            done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True,
+                                  env={**os.environ, "RESHA_BLOCKED": limit}, preexec_fn=pairs.pin(bench.core))
+            return json.loads(done.stdout)["cpu_ns"]
+        ways = {"on": lambda once=once: once("250"), "off": lambda once=once: once("0")}
+        figures = pairs.in_turns(bench.rounds or 11, ways, bench.progress(name))
+        pair = pairs.paired(figures["on"], figures["off"])
+        bench.report(f"watch-cost-{name}", {"unit": "ns", "ours": pairs.summary(figures["on"]), "peer": {
+            "name": "off", **pairs.summary(figures["off"])}, **pair}, pair["ratio"])
 
 
 def run(bench):

@@ -50,13 +50,14 @@ static void look_at_stack(const struct rs_watched *w, const struct rs_task *t, s
 {
         const struct rs_loop *l = w->loop;
         const char *native = l->native.bottom;
-        const struct rs_stack *task = t ? READ(t->stack) : NULL;
+        const struct rs_stack *at = t ? READ(t->stack) : NULL;
+        struct rs_stack task;
         struct rs_observe_stacks stacks = { .end = (const void *)(uintptr_t)rs_task_entry };
 
         if (native)
                 stacks.own = (struct rs_observe_stack){ native, native + l->native.size };
-        if (task)
-                stacks.task = (struct rs_observe_stack){ task->base + l->stacks.guard, task->top };
+        if (at && rs_observe_read(&task, at, sizeof task)) /* a large one may have been unmapped meanwhile */
+                stacks.task = (struct rs_observe_stack){ task.base + l->stacks.guard, task.top };
         s->depth = rs_observe_stack(w->tid, &stacks, s->addresses, DEPTH);
 }
 
@@ -92,7 +93,8 @@ static void blocked(struct rs_watched *w, int64_t ns)
         struct stack s;
         char text[160];
 
-        w->task = t && !READ(t->named) ? READ(t->name) : NULL;
+        const char *name = t ? READ(t->name) : NULL;
+        w->task = t && !READ(t->named) ? name : NULL;
         w->site = t ? READ(t->site) : NULL;
         look_at_stack(w, t, &s);
         if (stamp_of(l) != w->stamp)
@@ -114,6 +116,12 @@ static void over(struct rs_watched *w, int64_t ns)
 }
 
 /* ---- looks ---- */
+
+/* Or is not to do anything now: an embedded run between two steps, whose thread is the host's. */
+static bool sleeps(const struct rs_watched *w)
+{
+        return rs_inbox_sleeps(w->loop->inbox) || (w->steps && !__atomic_load_n(w->steps, __ATOMIC_SEQ_CST));
+}
 
 static void begin_anew(struct rs_watched *w)
 {
@@ -147,7 +155,7 @@ static int64_t blocked_for(struct rs_watched *w, int64_t now, int64_t most)
 /* True: the loop sleeps. */
 static bool look(struct rs_watched *w, int64_t now, int64_t most)
 {
-        bool asleep = rs_inbox_sleeps(w->loop->inbox);
+        bool asleep = sleeps(w);
         uint64_t stamp = stamp_of(w->loop);
 
         if (asleep || stamp != w->stamp) {
@@ -200,7 +208,7 @@ static void doze(void)
 static bool all_asleep(void)
 {
         for (struct rs_node *n = dog.all.first; n; n = n->next)
-                if (!rs_inbox_sleeps(RS_CONTAINER(n, struct rs_watched, node)->loop->inbox))
+                if (!sleeps(RS_CONTAINER(n, struct rs_watched, node)))
                         return false;
         return true;
 }
@@ -234,11 +242,13 @@ static void *watch(void *arg)
 
 /* ---- who is watched ---- */
 
-void rs_watchdog_add(struct rs_watched *w, struct rs_loop *l, int64_t limit)
+void rs_watchdog_add(struct rs_watched *w, struct rs_loop *l, int64_t limit, const bool *steps)
 {
-        if (!works || RUNNING_ON_VALGRIND || limit <= 0)
+        if (!works || RUNNING_ON_VALGRIND || l->simulated || limit <= 0)
                 return;
-        *w = (struct rs_watched){ .loop = l, .tid = rs_observe_self(), .limit = limit, .next = limit };
+        *w = (struct rs_watched){
+                .loop = l, .steps = steps, .forks = rs_forks, .tid = rs_observe_self(), .limit = limit, .next = limit
+        };
         rs_lock(&dog.lock);
         while (dog.ends) /* the thread of those before */
                 rs_cond_wait(&dog.change, &dog.lock, INT64_MAX);
@@ -257,7 +267,9 @@ void rs_watchdog_add(struct rs_watched *w, struct rs_loop *l, int64_t limit)
 
 void rs_watchdog_remove(struct rs_watched *w)
 {
-        if (!w->loop)
+        bool ours = w->loop && w->forks == rs_forks; /* rs_watchdog_forked() has forgotten the parent's */
+
+        if (!ours)
                 return;
         rs_lock(&dog.lock);
         rs_list_remove(&dog.all, &w->node);

@@ -11,7 +11,9 @@
 
 struct rs_watched {
         struct rs_node node;
-        struct rs_loop *loop;
+        struct rs_loop *loop; /* NULL: it is not watched */
+        const bool *steps;    /* of an embedded run: whether a step is under way; NULL: it runs all the time */
+        unsigned forks;       /* rs_forks, of the process in which it is watched */
         pid_t tid;
         int64_t limit;  /* ns */
         uint64_t stamp; /* what the loop had done at the last look */
@@ -26,8 +28,9 @@ struct rs_watched {
         bool reported;
 };
 
-/* From now on the loop, which runs on this thread, is watched: limit ns. If no thread can be had it is not. */
-void rs_watchdog_add(struct rs_watched *w, struct rs_loop *l, int64_t limit);
+/* From now on the loop, which runs on this thread, is watched: limit ns, 0: it is not, nor if no thread can be had.
+ * steps: NULL, or where is said whether it runs now; set before rs_inbox_awake(). */
+void rs_watchdog_add(struct rs_watched *w, struct rs_loop *l, int64_t limit, const bool *steps);
 
 /* No report is being made when it returns. Nothing if it is not watched. */
 void rs_watchdog_remove(struct rs_watched *w);

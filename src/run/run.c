@@ -177,8 +177,7 @@ int rs_run_beside(resha_fn *fn, void *arg, const resha_run_opts *opts, struct rs
                 rc = rs_loop_begin(l, fn, arg);
         bool begun = rc == 0;
         if (begun) {
-                if (!l->simulated)
-                        rs_watchdog_add(&r->watched, l, l->opts.blocked.ns);
+                rs_watchdog_add(&r->watched, l, l->opts.blocked.ns, NULL);
                 rs_loop_finish(l);
                 rs_watchdog_remove(&r->watched);
                 rc = rs_loop_result(l);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of addresses: the line number programs of DWARF 2 to 5 (section 6.2 of each), as compilers put them into
  * .debug_line, run until one covers the address. Only the file itself is read, not one that lies elsewhere, and nothing
- * that is compressed. Nothing of it is believed: each read is within the section, and ends all if it is not. */
+ * that is compressed, or so large that it would take long. Nothing of it is believed: each read is within the section,
+ * and ends all if it is not. */
 
 #include "sys/line.h"
 
@@ -50,7 +51,7 @@ static const char *string_at(const struct rs_image *image, const char *name, uin
 
 /* ---- one unit ---- */
 
-enum { FORMS_MAX = 16 };
+enum { FORMS_MAX = 16, LINES_MAX = 64 * 1024 * 1024 /* bytes; a third of a second for an address */ };
 
 struct unit {
         const struct rs_image *image;
@@ -61,29 +62,32 @@ struct unit {
         const uint8_t *lengths; /* of the standard opcodes */
 };
 
-/* One field of a table of files (DWARF 5, 6.2.4.1). A text, or NULL. */
-static const char *field(struct unit *u, struct rs_reader *r, uint64_t form, uint64_t *ret_number)
+/* One field of a table of files (DWARF 5, 6.2.4.1). A text if it is wanted, or NULL. */
+static const char *field(struct unit *u, struct rs_reader *r, uint64_t form, bool wanted)
 {
-        *ret_number = 0;
+        const char *section_name = NULL;
+
         switch (form) {
-        case 0x08: return rs_read_string(r);                                                        /* string */
-        case 0x1f: return string_at(u->image, ".debug_line_str", rs_read_fixed(r, u->offset_size)); /* line_strp */
-        case 0x0e: return string_at(u->image, ".debug_str", rs_read_fixed(r, u->offset_size));      /* strp */
-        case 0x0b: *ret_number = rs_read_fixed(r, 1); return NULL;                                  /* data1 */
-        case 0x05: *ret_number = rs_read_fixed(r, 2); return NULL;
-        case 0x06: *ret_number = rs_read_fixed(r, 4); return NULL;
-        case 0x07: *ret_number = rs_read_fixed(r, 8); return NULL;
-        case 0x1e: rs_read_skip(r, 16); return NULL;              /* data16 */
-        case 0x0f: *ret_number = rs_read_uleb(r); return NULL;    /* udata */
-        case 0x09: rs_read_skip(r, rs_read_uleb(r)); return NULL; /* block */
-        default: r->bad = true; return NULL;
+        case 0x08: return rs_read_string(r);                /* string */
+        case 0x1f: section_name = ".debug_line_str"; break; /* line_strp */
+        case 0x0e: section_name = ".debug_str"; break;      /* strp */
+        case 0x0b: rs_read_skip(r, 1); break;               /* data1 */
+        case 0x05: rs_read_skip(r, 2); break;
+        case 0x06: rs_read_skip(r, 4); break;
+        case 0x07: rs_read_skip(r, 8); break;
+        case 0x1e: rs_read_skip(r, 16); break;              /* data16 */
+        case 0x0f: (void)rs_read_uleb(r); break;            /* udata */
+        case 0x09: rs_read_skip(r, rs_read_uleb(r)); break; /* block */
+        default: r->bad = true;
         }
+        uint64_t offset = section_name ? rs_read_fixed(r, u->offset_size) : 0;
+        return section_name && wanted ? string_at(u->image, section_name, offset) : NULL;
 }
 
 /* A table of version 5; the name of entry `wanted`, and what follows the table in r. */
 static const char *table(struct unit *u, struct rs_reader *r, uint64_t wanted)
 {
-        uint64_t forms[FORMS_MAX][2], number;
+        uint64_t forms[FORMS_MAX][2];
         unsigned n_forms = (unsigned)rs_read_fixed(r, 1);
         const char *name = NULL;
 
@@ -94,10 +98,13 @@ static const char *table(struct unit *u, struct rs_reader *r, uint64_t wanted)
                 forms[i][1] = rs_read_uleb(r);
         }
         uint64_t n = rs_read_uleb(r);
+        if (n_forms == 0)
+                n = 0; /* entries of nothing: as many as it likes */
         for (uint64_t k = 0; k < n && !r->bad; k++)
                 for (unsigned i = 0; i < n_forms && !r->bad; i++) {
-                        const char *text = field(u, r, forms[i][1], &number);
-                        if (k == wanted && forms[i][0] == 1) /* DW_LNCT_path */
+                        bool is_name = k == wanted && forms[i][0] == 1; /* DW_LNCT_path */
+                        const char *text = field(u, r, forms[i][1], is_name);
+                        if (is_name)
                                 name = text;
                 }
         return name;
@@ -149,7 +156,7 @@ static bool unit_open(struct unit *u, struct rs_reader r)
         rs_read_skip(&r, u->opcode_base ? u->opcode_base - 1u : 0);
         u->files = r;
         u->files.end = u->program.at;
-        return !r.bad && !u->program.bad && u->line_range && u->opcode_base;
+        return !r.bad && !u->program.bad && u->files.at <= u->files.end && u->line_range && u->opcode_base;
 }
 
 struct row {
@@ -159,13 +166,13 @@ struct row {
 struct machine {
         struct row now, before; /* before.line 0: a sequence begins */
         uint64_t wanted;
-        bool found;
+        bool found, gone; /* gone: the linker has dropped the code of this sequence, and has put 0 for its address */
 };
 
 /* A row is there. It ends what the one before covers. */
 static void emit(struct machine *m, bool ends)
 {
-        m->found = m->before.line && m->before.address <= m->wanted && m->wanted < m->now.address;
+        m->found = !m->gone && m->before.line && m->before.address <= m->wanted && m->wanted < m->now.address;
         if (!m->found)
                 m->before = ends ? (struct row){ 0 } : m->now;
 }
@@ -181,8 +188,12 @@ static void extended(const struct unit *u, struct rs_reader *r, struct machine *
         case 1: /* DW_LNE_end_sequence */
                 emit(m, true);
                 m->now = (struct row){ .file = 1, .line = 1 };
+                m->gone = false;
                 break;
-        case 2: m->now.address = rs_read_fixed(&inner, u->address_size); break; /* DW_LNE_set_address */
+        case 2: /* DW_LNE_set_address */
+                m->now.address = rs_read_fixed(&inner, u->address_size);
+                m->gone = m->now.address == 0;
+                break;
         default: break;
         }
 }
@@ -190,18 +201,14 @@ static void extended(const struct unit *u, struct rs_reader *r, struct machine *
 static void standard(const struct unit *u, struct rs_reader *r, struct machine *m, uint8_t opcode)
 {
         switch (opcode) {
-        case 1: emit(m, false); break; /* copy */
-        case 2:
-                m->now.address += rs_read_uleb(r) * u->min_length;
-                break; /* advance_pc */
-        /* advance_line */
-        case 3: m->now.line += (uint64_t)rs_read_sleb(r); break;
-        case 4:
-                m->now.file = rs_read_uleb(r);
-                break; /* set_file */
-        /* const_add_pc */
-        case 8: m->now.address += (255u - u->opcode_base) / u->line_range * (uint64_t)u->min_length; break;
-        case 9: m->now.address += rs_read_fixed(r, 2); break; /* fixed_advance_pc */
+        case 1: /* copy */ emit(m, false); break;
+        case 2: /* advance_pc */ m->now.address += rs_read_uleb(r) * u->min_length; break;
+        case 3: /* advance_line */ m->now.line += (uint64_t)rs_read_sleb(r); break;
+        case 4: /* set_file */ m->now.file = rs_read_uleb(r); break;
+        case 8: /* const_add_pc */
+                m->now.address += (255u - u->opcode_base) / u->line_range * (uint64_t)u->min_length;
+                break;
+        case 9: /* fixed_advance_pc */ m->now.address += rs_read_fixed(r, 2); break;
         default:
                 for (unsigned i = 0; i < u->lengths[opcode - 1]; i++)
                         (void)rs_read_uleb(r);
@@ -235,6 +242,8 @@ bool rs_line_format(const struct rs_image *image, uintptr_t address, char *buf, 
 {
         struct rs_reader r = section(image, ".debug_line");
 
+        if (r.end - r.at > LINES_MAX)
+                return false;
         while (!r.bad && r.at < r.end) {
                 struct unit u = { .image = image, .offset_size = 4 };
                 struct machine m = { .wanted = address };

@@ -150,16 +150,20 @@ static bool never_restarts(long call)
 
 enum { OTHER_MAX = 1024 * 1024 }; /* of a stack that it is not on itself */
 
-/* A copy by the kernel: neither a fault nor a sanitizer can come in between. */
+bool rs_observe_read(void *to, const void *from, size_t size)
+{
+        struct iovec theirs = { (void *)(uintptr_t)from, size }, ours = { to, size };
+
+        return process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0) == (ssize_t)size;
+}
+
 static bool copy(struct rs_memory *m, uintptr_t low, uintptr_t high)
 {
-        struct iovec from = { (void *)low, high - low }, to;
         void *p = mmap(NULL, high - low, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
         if (p == MAP_FAILED)
                 return false;
-        to = (struct iovec){ p, high - low };
-        if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)(high - low)) {
+        if (!rs_observe_read(p, (const void *)low, high - low)) {
                 munmap(p, high - low);
                 return false;
         }
@@ -275,12 +279,26 @@ static bool install(void)
         return ok;
 }
 
+/* Whether the signal would reach it, and be ours there: the program may block it, or take it, at any time. One that it
+ * blocks would stay, and end a call once it does not. */
+static bool takes_signal(pid_t tid)
+{
+        char text[2048];
+        struct sigaction now;
+
+        if (signal_number <= 0 || rs_sys_signal_get(signal_number, &now) < 0 || now.sa_sigaction != hold ||
+            !read_proc(tid, "status", text, sizeof text))
+                return false;
+        const char *blocked = strstr(text, "\nSigBlk:");
+        return blocked && !(strtoull(blocked + 8, NULL, 16) >> (signal_number - 1) & 1);
+}
+
 static size_t look_held(pid_t tid, const struct rs_observe_stacks *s, const void **ret, size_t max)
 {
         struct rs_registers c;
         struct rs_memory m;
 
-        if (signal_number <= 0)
+        if (!takes_signal(tid))
                 return 0;
         asked = tid;
         __atomic_store_n(&state, ASKED, __ATOMIC_RELEASE);
@@ -324,6 +342,12 @@ size_t rs_observe_stack(pid_t tid, const struct rs_observe_stacks *s, const void
 
 void rs_observe_allow(void)
 {
+}
+
+bool rs_observe_read(void *to, const void *from, size_t size)
+{
+        memcpy(to, from, size);
+        return true;
 }
 
 size_t rs_observe_stack(pid_t tid, const struct rs_observe_stacks *s, const void **ret_addresses, size_t max)

@@ -26,6 +26,10 @@ void rs_observe_times(pid_t tid, struct rs_observe_times *t);
 /* It runs, or could: it waits for nothing but a processor. */
 bool rs_observe_runs(pid_t tid);
 
+/* Copies memory of this process that may go at any moment; false: it has gone. By the kernel: neither a fault nor a
+ * sanitizer comes in between. */
+bool rs_observe_read(void *to, const void *from, size_t size);
+
 /* Where stacks of that thread lie, from the end of the guard to the top. */
 struct rs_observe_stack {
         const char *bottom, *top;

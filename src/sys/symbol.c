@@ -69,7 +69,8 @@ static bool image_name(const struct rs_image *image, uintptr_t value, char *buf,
                 if (!symbol || names->sh_offset > image->size || names->sh_size > image->size - names->sh_offset ||
                     symbol->st_name >= names->sh_size)
                         return false;
-                snprintf(buf, size, "%.*s", (int)(names->sh_size - symbol->st_name),
+                uint64_t room = names->sh_size - symbol->st_name;
+                snprintf(buf, size, "%.*s", (int)(room < size ? room : size),
                          image->data + names->sh_offset + symbol->st_name);
                 *ret_start = symbol->st_value;
                 return true;
@@ -98,6 +99,14 @@ struct described {
         uintptr_t start;
 };
 
+/* Whether the file is the one that was loaded, and not one that has taken its place since: an update of the package. */
+static bool is_loaded(const Dl_info *info, const struct rs_image *image)
+{
+        enum { HEAD = 4096 }; /* its headers, and mostly its build ID: read-only, and loaded with the first page */
+
+        return memcmp(info->dli_fbase, image->data, image->size < HEAD ? image->size : HEAD) == 0;
+}
+
 static void describe(const Dl_info *info, const char *path, uintptr_t address, struct described *d)
 {
         struct rs_image image;
@@ -105,9 +114,10 @@ static void describe(const Dl_info *info, const char *path, uintptr_t address, s
         *d = (struct described){ 0 };
         if (!image_map(&image, path))
                 return;
-        if (!image_name(&image, address - bias_of(info), d->name, sizeof d->name, &d->start))
+        bool ours = is_loaded(info, &image);
+        if (!ours || !image_name(&image, address - bias_of(info), d->name, sizeof d->name, &d->start))
                 d->name[0] = '\0';
-        if (!rs_line_format(&image, address - bias_of(info), d->line, sizeof d->line))
+        if (!ours || !rs_line_format(&image, address - bias_of(info), d->line, sizeof d->line))
                 d->line[0] = '\0';
         d->start += bias_of(info);
         munmap((void *)(uintptr_t)image.data, image.size);

@@ -405,3 +405,45 @@ TEST(ctrl_c_is_the_hosts)
         ASSERT_EQ(sigaction(SIGPIPE, NULL, &now), 0);
         ASSERT_TRUE(now.sa_handler == SIG_DFL);
 }
+
+/* ---- the watchdog: a host that takes its time between two steps blocks nothing; a task in a step does ---- */
+
+enum { LIMIT_MS = 30 };
+
+static volatile unsigned blocks;
+
+static void count_blocks(const resha_report *r, void *arg)
+{
+        (void)arg;
+        blocks += r->kind == RESHA_REPORT_BLOCKED;
+}
+
+static int blocks_until_seen(void *arg)
+{
+        int rc = resha_sleep(RESHA_MS(1));
+
+        while (rc == 0 && blocks == 0)
+                usleep(1000);
+        *(bool *)arg = true;
+        return rc < 0 ? rc : resha_sleep(RESHA_MS(1));
+}
+
+TEST(an_embedded_run_is_watched_in_its_steps)
+{
+        bool done = false;
+        int rc = 1;
+
+        if (test_is_sim() || TEST_TSAN || TEST_VALGRIND)
+                test_skip("there is no watchdog");
+        resha_embed *e = host_begin(blocks_until_seen, &done,
+                                    &(resha_run_opts){ .blocked = RESHA_MS(LIMIT_MS), .report = count_blocks });
+        while (rc > 0) {
+                usleep(done ? 1000 : 3 * LIMIT_MS * 1000);
+                if (!done)
+                        ASSERT_EQ(blocks, 0);
+                rc = resha_embed_step(e, RESHA_MS(1));
+        }
+        ASSERT_TRUE(done);
+        ASSERT_OK(resha_embed_end(e));
+        ASSERT_TRUE(blocks >= 2); /* while it lasted, and once it was over */
+}
