@@ -26,9 +26,9 @@
  * Who uses an end holds a reference to it, and gives it back by closing; the last one to do so closes that side. What
  * one sender (one task or thread) sends comes in order. A select waits for ends, too (select.h).
  *
- * A loop that sleeps is woken; while both sides are busy there is no system call. Before it sleeps, a task that waits
- * looks for the other side for some 50 us at most, if nobody else is ready on its loop. Where two processors meet, a
- * channel of few places costs a way there and back for each of them: give it 16 or more.
+ * A loop that sleeps is woken; while both sides are busy there is no system call. Before its loop sleeps, a task that
+ * waits looks for the other side, if nobody else is ready: as long as that moves, and for some 50 us at most while it
+ * does not. Between two processors a channel of few places costs a way there and back for each: give it 16 or more.
  *
  * A task that waits may be woken from outside of its loop, as references have no owner: no deadlock is seen while one
  * does. (A queue sees it. So does the simulated world, which waits for no threads.) A run that is given up with tasks
