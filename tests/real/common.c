@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,6 +40,25 @@ bool real_under_tsan(void)
 unsigned real_threads(void)
 {
         return real_under_tsan() ? 1 : entries("/proc/self/task"); /* it has a thread of its own, at times */
+}
+
+long real_sleeps_of(const char *thread)
+{
+        char path[64], line[128];
+        long n = -1;
+
+        for (int tid = getpid(); tid < getpid() + 1000 && n < 0; tid++) {
+                snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
+                FILE *f = fopen(path, "re");
+                if (!f)
+                        continue;
+                bool is = fgets(line, sizeof line, f) && strstr(line, thread);
+                while (is && fgets(line, sizeof line, f))
+                        if (strncmp(line, "voluntary_ctxt_switches:", 24) == 0)
+                                n = strtol(line + 24, NULL, 10);
+                fclose(f);
+        }
+        return n;
 }
 
 unsigned real_fds(void)

@@ -14,6 +14,8 @@ bool real_under_tsan(void);
 bool real_under_asan(void);
 unsigned real_threads(void);
 unsigned real_fds(void);
+/* How often the thread of that name has gone to sleep; -1: there is none. */
+long real_sleeps_of(const char *thread);
 
 /* A raw blocking socket that is connected to, or listens on, a port of 127.0.0.1. The test fails if it cannot. */
 int real_connect(uint16_t port);

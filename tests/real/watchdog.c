@@ -561,26 +561,6 @@ TEST(a_forked_child_has_its_own)
         ASSERT_OK(watched(forks, NULL));
 }
 
-/* Times that the watchdog's thread has slept and woken. */
-static long wakes(void)
-{
-        char path[64], line[128];
-        long n = -1;
-
-        for (int tid = getpid(); tid < getpid() + 1000 && n < 0; tid++) {
-                snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
-                FILE *f = fopen(path, "re");
-                if (!f)
-                        continue;
-                bool is = fgets(line, sizeof line, f) && strstr(line, "resha-watchdog");
-                while (is && fgets(line, sizeof line, f))
-                        if (strncmp(line, "voluntary_ctxt_switches:", 24) == 0)
-                                n = strtol(line + 24, NULL, 10);
-                fclose(f);
-        }
-        return n;
-}
-
 struct naps {
         int n, us;
         long wakes;
@@ -592,7 +572,7 @@ static int naps(void *arg)
         int rc = 0;
         for (int i = 0; i < s->n && rc == 0; i++)
                 rc = resha_sleep(RESHA_US(s->us));
-        s->wakes = wakes();
+        s->wakes = real_sleeps_of("resha-watchdog");
         return rc;
 }
 
