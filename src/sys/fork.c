@@ -148,9 +148,9 @@ int rs_sys_limit_data(size_t more)
         if (read_proc("/proc/self/statm", buf, sizeof buf) <= 0 ||
             sscanf(buf, "%*u %*u %*u %*u %*u %llu", &pages) != 1 || getrlimit(RLIMIT_DATA, &limit) < 0)
                 return -ENOSYS;
-        rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
-        if (most < limit.rlim_cur)
-                limit.rlim_cur = most;
+        rlim_t has = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+        if (has < limit.rlim_cur && more < limit.rlim_cur - has)
+                limit.rlim_cur = has + more;
         return setrlimit(RLIMIT_DATA, &limit) < 0 ? -errno : 0;
 }
 

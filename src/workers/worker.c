@@ -157,10 +157,21 @@ static void run_desk(struct worker *k)
 void rs_worker_main(resha_workers *w, struct rs_seat *s)
 {
         struct worker k = { .w = w, .desk = s->desk, .fd = s->theirs, .generation = s->desk->generation };
+static int limit(const resha_workers *w, struct rs_said *said)
+{
+        int rc = rs_sys_limit_data(w->memory);
 
-        if (w->memory && rs_sys_limit_data(w->memory) < 0)
-                rs_sys_exit(1);
-        if (w->init)
+        if (rc < 0)
+                snprintf(said->text, sizeof said->text,
+                         "worker process: its memory cannot be limited: %s (/proc/self/statm, setrlimit)",
+                         resha_strerror(rc));
+        return rc;
+}
+
+
+        if (w->memory)
+                k.init = limit(w, &k.init_said);
+        if (w->init && k.init == 0)
                 k.init = run(w->init, w->arg, &k.init_said);
         do
                 run_desk(&k);
