@@ -103,7 +103,8 @@ static bool tell(struct rs_desk *d, const struct rs_sys_ended *e)
         bool ran = false;
 
         for (uint32_t i = 0; i < count && i < RS_CELLS; i++)
-                ran |= rs_cell_state(&d->cells[i]) == RS_CELL_RUNNING || rs_cell_state(&d->cells[i]) == RS_CELL_KILLED;
+                ran |= rs_cell_state(&d->cells[i]) == RS_CELL_RUNNING ||
+                       rs_cell_move(&d->cells[i], RS_CELL_KILLED, RS_CELL_DIED); /* it speaks for one worker only */
         d->early = ran ? 0 : d->early + 1;
         if (d->early >= EARLY)
                 from = RS_CELL_WAITING;

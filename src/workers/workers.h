@@ -20,7 +20,8 @@ enum { RS_CELLS = 256, RS_SEATS = 256, RS_DESK_BIG = 1024 * 1024 };
  *     WAITING -> TAKEN           the program takes it back: for another worker, or because it is over
  *     WAITING, RUNNING -> DIED   the template: the worker has ended, or none can be forked
  *     RUNNING -> DONE            the worker
- *     RUNNING -> KILLED          the program, which has the worker killed: too long, or cancelled */
+ *     RUNNING -> KILLED          the program, which has the worker killed: too long, or cancelled
+ *     KILLED -> DIED             the template: that worker has ended */
 enum rs_cell_state {
         RS_CELL_FREE,
         RS_CELL_WAITING,

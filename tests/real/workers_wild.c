@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum how { WELL };
+enum how { WELL, LOOP };
 
 struct job {
         int n;
@@ -24,6 +24,10 @@ static int work(void *arg)
 
         switch (j->how) {
         case WELL: break;
+        case LOOP:
+                for (volatile bool on = true; on;)
+                        ;
+                break;
         }
         j->result = j->n * j->n;
         return 0;
@@ -91,4 +95,41 @@ static int map_allocating(void *w)
 TEST(a_limit_of_memory_may_be_larger_than_all_there_is)
 {
         with_workers(&(resha_workers_opts){ .processes = 2, .memory = SIZE_MAX }, map_allocating);
+}
+
+/* ---- init ---- */
+
+static int *begun; /* shared: workers */
+
+static int dies_but_once(void *arg)
+{
+        (void)arg;
+        if (__atomic_add_fetch(begun, 1, __ATOMIC_RELAXED) > 1)
+                abort();
+        return 0;
+}
+
+static int init_dies_later(void *w)
+{
+        struct job jobs[2];
+        int status[2];
+
+        prepare(jobs, 2);
+        jobs[0].how = LOOP;
+        ASSERT_OK(resha_workers_map(w, work, jobs, 2, sizeof jobs[0],
+                                    &(resha_gather_opts){ .keep_going = true, .ret_status = status }));
+        ASSERT_EQ(status[0], -ETIMEDOUT);
+        ASSERT_EQ(status[1], RESHA_EPROCESS);
+        int before = __atomic_load_n(begun, __ATOMIC_RELAXED);
+        ASSERT_OK(resha_sleep(RESHA_MS(500)));
+        ASSERT_TRUE(__atomic_load_n(begun, __ATOMIC_RELAXED) - before <= 10);
+        return 0;
+}
+
+TEST(workers_whose_init_dies_after_one_that_was_killed_fail_their_items_and_come_slowly)
+{
+        begun = mmap(NULL, sizeof *begun, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        ASSERT_TRUE(begun != MAP_FAILED);
+        with_workers(&(resha_workers_opts){ .processes = 1, .chunk = 2, .time = RESHA_MS(100), .init = dies_but_once },
+                     init_dies_later);
 }
