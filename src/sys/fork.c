@@ -62,6 +62,11 @@ void rs_sys_unshare(void *base, size_t size)
         (void)munmap(base, size);
 }
 
+void rs_sys_share_read(void *base, size_t size)
+{
+        (void)mprotect(base, size, PROT_READ);
+}
+
 void rs_sys_share_drop(void *base, size_t size)
 {
         (void)madvise(base, size, MADV_REMOVE);

@@ -15,6 +15,7 @@ int rs_sys_threads(void); /* of this process; under TSan, which has one of its o
 /* Memory that children share from now on, all zero; NULL: there is none. Pages count when they are touched. */
 void *rs_sys_share(size_t size);
 void rs_sys_unshare(void *base, size_t size);
+void rs_sys_share_read(void *base, size_t size); /* from now on this process only reads there; whole pages */
 void rs_sys_share_drop(void *base, size_t size); /* its pages are given back, and are zero again; whole pages */
 
 /* fork(2), of a process with one thread. What stdio holds is written first. */

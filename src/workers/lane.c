@@ -15,6 +15,8 @@
 #include "sys/sys.h"
 #include "workers/workers.h"
 
+#define OVERWRITTEN "worker process: it has overwritten what it shares"
+
 /* ---- results ---- */
 
 /* A place is static in records, and a worker's is text. */
@@ -115,7 +117,7 @@ static int fetch(struct rs_lane *lane, const struct rs_cell *c, resha_bytes *b)
         if (size == 0)
                 return 0;
         if (size > w->area || at > w->area - size)
-                return resha_fail_at(RESHA_EPROCESS, NULL, "worker process: it has overwritten what it shares");
+                return resha_fail_at(RESHA_EPROCESS, NULL, OVERWRITTEN);
         lane->seat->big |= at + size > RS_DESK_BIG;
         void *copy = resha_malloc(size);
         if (!copy)
@@ -154,20 +156,40 @@ static void settle(struct rs_lane *lane, unsigned i)
         lane->open--;
 }
 
+/* No state that a cell of a lane has. Who has done that and is still there will do nothing more for it. */
+static int overwritten(struct rs_lane *lane, unsigned i, uint32_t generation)
+{
+        if (generation == lane->generation)
+                rs_seat_kill(lane->map->w, lane->seat, generation);
+        return rs_map_failed(lane->map, lane->item[i], resha_fail_at(RESHA_EPROCESS, NULL, OVERWRITTEN));
+}
+
+static int collect_cell(struct rs_lane *lane, unsigned i, uint32_t generation)
+{
+        const struct rs_cell *c = &lane->seat->desk->cells[i];
+        uint32_t state = rs_cell_state(c);
+
+        if (state == RS_CELL_WAITING || state == RS_CELL_RUNNING)
+                return 0;
+        settle(lane, i);
+        if (state == RS_CELL_DONE)
+                return done(lane, i);
+        if (state == RS_CELL_DIED)
+                return rs_map_failed(lane->map, lane->item[i], died(lane->map->w, c));
+        return overwritten(lane, i, generation);
+}
+
 int rs_lane_collect(struct rs_lane *lane)
 {
         struct rs_desk *d = lane->seat->desk;
+        uint32_t generation = __atomic_load_n(&d->generation, __ATOMIC_ACQUIRE);
         uint32_t want_room = __atomic_load_n(&d->want_room, __ATOMIC_SEQ_CST);
         int rc = 0;
 
-        for (unsigned i = 0; i < lane->count && rc == 0; i++) {
-                uint32_t state = lane->settled[i] ? RS_CELL_FREE : rs_cell_state(&d->cells[i]);
-                if (state != RS_CELL_DONE && state != RS_CELL_DIED)
-                        continue;
-                settle(lane, i);
-                rc = state == RS_CELL_DONE ? done(lane, i)
-                                           : rs_map_failed(lane->map, lane->item[i], died(lane->map->w, &d->cells[i]));
-        }
+        for (unsigned i = 0; i < lane->count && rc == 0; i++)
+                if (!lane->settled[i])
+                        rc = collect_cell(lane, i, generation);
+        lane->generation = generation;
         if (want_room && rc == 0) {
                 __atomic_store_n(&d->want_room, 0, __ATOMIC_SEQ_CST);
                 (void)rs_sys_send(lane->seat->fd, "", 1);
@@ -208,7 +230,8 @@ int rs_lane_overrun(struct rs_lane *lane)
         for (unsigned i = 0; i < lane->count; i++) {
                 if (lane->settled[i] || rs_cell_state(&d->cells[i]) != RS_CELL_RUNNING)
                         continue;
-                if (rs_sys_now() - __atomic_load_n(&d->began, __ATOMIC_ACQUIRE) < w->time || !kill_cell(lane, i))
+                if (rs_sys_now() < rs_time_add(__atomic_load_n(&d->began, __ATOMIC_ACQUIRE), w->time) ||
+                    !kill_cell(lane, i))
                         continue;
                 settle(lane, i);
                 int rc = resha_fail_at(
@@ -227,10 +250,15 @@ void rs_lane_drop(struct rs_lane *lane)
         for (unsigned i = lane->count; i-- > 0;) /* from the end: what it is about to begin comes last */
                 if (!lane->settled[i])
                         (void)rs_cell_move(&d->cells[i], RS_CELL_WAITING, RS_CELL_TAKEN);
-        for (unsigned i = 0; i < lane->count; i++)
-                if (!lane->settled[i] && !kill_cell(lane, i) && rs_cell_state(&d->cells[i]) == RS_CELL_DONE &&
-                    d->cells[i].result >= 0)
+        for (unsigned i = 0; i < lane->count; i++) {
+                if (lane->settled[i] || kill_cell(lane, i))
+                        continue;
+                uint32_t state = rs_cell_state(&d->cells[i]);
+                if (state == RS_CELL_DONE && d->cells[i].result >= 0)
                         (void)done(lane, i); /* what is done stays done */
+                else if (state != RS_CELL_DONE && state != RS_CELL_DIED && state != RS_CELL_TAKEN)
+                        rs_seat_kill(lane->map->w, lane->seat, d->generation); /* it has gone wild */
+        }
         lane->count = lane->open = 0;
 }
 
@@ -326,6 +354,7 @@ int rs_lane_fill(struct rs_lane *lane)
         d->bytes = m->bytes;
         d->ret_used = 0;
         d->early = 0;
+        lane->generation = __atomic_load_n(&d->generation, __ATOMIC_ACQUIRE);
         lane->count = lane->open = 0;
         do
                 for (size_t n = m->next < m->n ? chunk(m) : 0; n > 0 && m->next < m->n && rc > 0; n--) {

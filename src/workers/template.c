@@ -45,6 +45,7 @@ static void become_worker(struct template *t, struct rs_seat *s)
         for (unsigned i = 0; i < w->processes; i++)
                 if (&w->seats[i] != s)
                         rs_sys_unshare(w->seats[i].desk, w->desk_size);
+        rs_sys_share_read(s->desk->orders, sizeof s->desk->orders);
         rs_worker_main(w, s);
 }
 

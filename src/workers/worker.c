@@ -130,9 +130,12 @@ static void run_cell(struct worker *k, unsigned i)
                 rc = d->fn ? run(d->fn, rs_desk_items(d) + c->at, said) : run_bytes(k, c, said);
         c->result = rc;
         rs_sys_flush();
-        if (!rs_cell_move(c, RS_CELL_RUNNING, RS_CELL_DONE))
+        if (!rs_cell_move(c, RS_CELL_RUNNING, RS_CELL_DONE)) {
+                if (rs_cell_state(c) != RS_CELL_KILLED)
+                        rs_sys_exit(1); /* it was overwritten, which the program sees once this process has ended */
                 for (;;)
                         (void)rs_ready_wait(NULL, 0, -1);
+        }
         if (rc < 0 || now - k->told > TELL_NS)
                 tell(k, now);
 }
@@ -154,9 +157,6 @@ static void run_desk(struct worker *k)
                 tell(k, k->told);
 }
 
-void rs_worker_main(resha_workers *w, struct rs_seat *s)
-{
-        struct worker k = { .w = w, .desk = s->desk, .fd = s->theirs, .generation = s->desk->generation };
 static int limit(const resha_workers *w, struct rs_said *said)
 {
         int rc = rs_sys_limit_data(w->memory);
@@ -168,6 +168,9 @@ static int limit(const resha_workers *w, struct rs_said *said)
         return rc;
 }
 
+void rs_worker_main(resha_workers *w, struct rs_seat *s)
+{
+        struct worker k = { .w = w, .desk = s->desk, .fd = s->theirs, .generation = s->desk->generation };
 
         if (w->memory)
                 k.init = limit(w, &k.init_said);

@@ -11,7 +11,7 @@
 #include "core/core.h"
 #include "sys/thread.h"
 
-enum { RS_CELLS = 256, RS_SEATS = 256, RS_DESK_BIG = 1024 * 1024 };
+enum { RS_CELLS = 256, RS_SEATS = 256, RS_DESK_BIG = 1024 * 1024, RS_DESK_ORDERS = 64 * 1024 /* whole pages */ };
 
 /* Of one item at a desk; every change of the state is a compare-and-swap, so that of those who want it one wins:
  *
@@ -48,18 +48,23 @@ struct rs_said {
         char site[96]; /* "" for none */
 };
 
-/* Where a worker works: shared memory. The program trusts nothing in it: a worker that has gone wild may have written
- * there. */
+/* Where a worker works: shared memory. The program trusts nothing in it but what the worker cannot write: one that has
+ * gone wild may have written all over the rest, and neither hangs the map by that nor takes the next worker with it. */
 struct rs_desk {
-        uint32_t generation; /* of its worker: how many have ended there */
-        uint32_t kill;       /* the worker of this generation is to be killed; counts from 1 */
-        uint32_t count;      /* cells in use */
-        uint32_t want_room;  /* the worker waits until the results that are done have been fetched */
-        resha_fn *fn;        /* of the items; NULL: bytes */
-        resha_bytes_fn *bytes;
-        int64_t began;     /* the item that runs, CLOCK_MONOTONIC */
-        uint64_t ret_used; /* bytes of results */
-        uint32_t early;    /* the template's: workers that have ended, one after the other, without an item */
+        union {
+                struct {                     /* the worker may only read here */
+                        uint32_t generation; /* of its worker: how many have ended there */
+                        uint32_t kill;       /* the worker of this generation is to be killed; counts from 1 */
+                        uint32_t count;      /* cells in use */
+                        uint32_t early;      /* workers that have ended, one after the other, without an item */
+                        resha_fn *fn;        /* of the items; NULL: bytes */
+                        resha_bytes_fn *bytes;
+                };
+                char orders[RS_DESK_ORDERS];
+        };
+        uint32_t want_room; /* the worker waits until the results that are done have been fetched */
+        int64_t began;      /* the item that runs, CLOCK_MONOTONIC */
+        uint64_t ret_used;  /* bytes of results */
         struct rs_cell cells[RS_CELLS];
         struct rs_said said[RS_CELLS];
 };
@@ -155,6 +160,7 @@ struct rs_lane {
         struct rs_map *map;
         struct rs_seat *seat;
         unsigned count, open; /* cells; those that are not settled */
+        uint32_t generation;  /* of the worker that was there at the last look */
         size_t item[RS_CELLS];
         bool settled[RS_CELLS];
 };

@@ -10,13 +10,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum how { WELL, LOOP };
+#include "workers/workers.h"
+
+enum how { WELL, LOOP, WILD_CELLS, WILD_LOOP, WILD_ORDERS };
 
 struct job {
         int n;
         enum how how;
         int result;
 };
+
+/* The desk at which this item lies: it is one of the first. */
+static struct rs_desk *desk_of(const void *item)
+{
+        return (struct rs_desk *)(((uintptr_t)item & ~(uintptr_t)4095) - RS_DESK_HEAD);
+}
 
 static int work(void *arg)
 {
@@ -27,6 +35,16 @@ static int work(void *arg)
         case LOOP:
                 for (volatile bool on = true; on;)
                         ;
+                break;
+        case WILD_CELLS: memset(desk_of(j)->cells, 0x41, sizeof desk_of(j)->cells); break;
+        case WILD_LOOP:
+                memset(desk_of(j)->cells, 0x41, sizeof desk_of(j)->cells);
+                for (volatile bool on = true; on;)
+                        ;
+                break;
+        case WILD_ORDERS:
+                signal(SIGSEGV, SIG_DFL);
+                desk_of(j)->count = 0;
                 break;
         }
         j->result = j->n * j->n;
@@ -132,4 +150,72 @@ TEST(workers_whose_init_dies_after_one_that_was_killed_fail_their_items_and_come
         ASSERT_TRUE(begun != MAP_FAILED);
         with_workers(&(resha_workers_opts){ .processes = 1, .chunk = 2, .time = RESHA_MS(100), .init = dies_but_once },
                      init_dies_later);
+}
+
+/* ---- what they share ---- */
+
+enum { FEW = 8 };
+
+static int map_well(resha_workers *w)
+{
+        struct job jobs[200];
+
+        prepare(jobs, 200);
+        ASSERT_OK(resha_workers_map(w, work, jobs, 200, sizeof jobs[0], NULL));
+        for (int i = 0; i < 200; i++)
+                ASSERT_EQ(jobs[i].result, i * i);
+        return 0;
+}
+
+/* Of a few items, one goes wild at the only worker. How many have failed, all of them with that text. */
+static size_t goes_wild(resha_workers *w, enum how how, const char *text)
+{
+        struct job jobs[FEW];
+        int status[FEW];
+        resha_error errors[FEW];
+        size_t failed;
+
+        prepare(jobs, FEW);
+        jobs[3].how = how;
+        ASSERT_OK(resha_workers_map(
+                w, work, jobs, FEW, sizeof jobs[0],
+                &(resha_gather_opts){
+                        .keep_going = true, .ret_status = status, .ret_errors = errors, .ret_failed = &failed }));
+        ASSERT_EQ(status[3], RESHA_EPROCESS);
+        for (int i = 0; i < FEW; i++)
+                if (status[i] < 0)
+                        ASSERT_TRUE(strstr(errors[i].text, text) != NULL);
+                else
+                        ASSERT_EQ(jobs[i].result, i * i);
+        return failed;
+}
+
+static int go_wild(void *w)
+{
+        for (int i = 0; i < 3; i++) {
+                ASSERT_TRUE(goes_wild(w, WILD_CELLS, "has overwritten what it shares") >= 1);
+                ASSERT_EQ(goes_wild(w, WILD_ORDERS, TEST_ASAN || TEST_TSAN ? "worker process" : "SIGSEGV"), 1);
+        }
+        return map_well(w);
+}
+
+TEST(a_worker_that_overwrites_what_it_shares_fails_its_items_and_is_replaced)
+{
+        with_workers(&(resha_workers_opts){ .processes = 1 }, go_wild);
+}
+
+static int go_wild_for_ever(void *w)
+{
+        struct job job = { .how = WILD_LOOP };
+        RESHA_SCOPE(s);
+
+        ASSERT_TRUE(goes_wild(w, WILD_LOOP, "has overwritten what it shares") >= 1);
+        resha_timeout_begin(&s, RESHA_MS(50));
+        ASSERT_EQ(resha_scope_end(&s, resha_workers_map(w, work, &job, 1, sizeof job, NULL)), -ETIME);
+        return map_well(w);
+}
+
+TEST(a_worker_that_overwrites_what_it_shares_and_goes_on_is_killed)
+{
+        with_workers(&(resha_workers_opts){ .processes = 1, .time = RESHA_MS(300) }, go_wild_for_ever);
 }
