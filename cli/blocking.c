@@ -48,7 +48,9 @@ static int get(struct story *s, const char *what, const char *label, int *ret_bl
 static int story(void *arg)
 {
         struct story *s = arg;
-        char label[LANES_LABEL], what[32];
+        char name[32], label[LANES_LABEL], what[32];
+        snprintf(name, sizeof name, "story %02u", s->number);
+        resha_task_set_name(name);
         snprintf(label, sizeof label, "%02u", s->number);
         snprintf(what, sizeof what, "item/%u", STORIES_FIRST_ID + s->number - 1);
         int block, rc = get(s, what, label, &block);

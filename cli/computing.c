@@ -196,8 +196,10 @@ int computing_play(struct computing *c, const struct stage_style *style)
         for (size_t i = 0; i < sizeof ways / sizeof ways[0] && rc >= 0; i++)
                 rc = ways[i].go != in_processes || c->workers ? go(c, &ways[i], &lanes)
                                                               : not_here(&ways[i], &c->why_not);
-        if (rc >= 0 && c->errors[JOBS - 1].code < 0)
-                printf("   04 crashed, and the others did not notice: %s\n", c->errors[JOBS - 1].text);
+        const resha_error *crash = &c->errors[JOBS - 1];
+        if (rc >= 0 && crash->code < 0)
+                printf("   04 crashed, and the others did not notice: %.*s\n", (int)strcspn(crash->text, ";"),
+                       crash->text);
         puts("");
         return rc;
 }

@@ -3,7 +3,7 @@
 # On the real clock.
 # Differs: a worker that dies breaks the whole pool: the results of the others are lost, too.
 # - below 100: 25 primes
-# - below -1: worker process: killed by signal 6 (SIGABRT)
+# - below -1: worker process: killed by signal 6 (SIGABRT); {...}
 # - below 1000: 168 primes
 # + the pool is broken
 import asyncio

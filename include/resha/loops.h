@@ -22,7 +22,7 @@
  *     }
  *
  * Tasks, and what they share by mutex, queue or stream, belong to one loop. Loops reach each other by what other
- * threads use, too: resha_loop_post(), portals (portal.h). */
+ * threads use, too: channels (channel.h), portals (portal.h), resha_loop_post(). */
 
 #include <resha/base.h>
 #include <resha/run.h>

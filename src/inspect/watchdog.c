@@ -86,6 +86,16 @@ static uint64_t stamp_of(const struct rs_loop *l)
         return READ(l->switches) + READ(l->polls);
 }
 
+/* A name of its own goes with the task: if that goes on meanwhile, the copy is nothing, and is not used. */
+static const char *name_of(struct rs_watched *w, const struct rs_task *t)
+{
+        const char *name = READ(t->name); /* before it is asked whose it is: one that is set meanwhile is its own */
+
+        if (!READ(t->named))
+                return name;
+        return rs_observe_text(name, w->name, sizeof w->name) ? w->name : NULL;
+}
+
 static void blocked(struct rs_watched *w, int64_t ns)
 {
         const struct rs_loop *l = w->loop;
@@ -93,8 +103,7 @@ static void blocked(struct rs_watched *w, int64_t ns)
         struct stack s;
         char text[160];
 
-        const char *name = t ? READ(t->name) : NULL;
-        w->task = t && !READ(t->named) ? name : NULL;
+        w->task = t ? name_of(w, t) : NULL;
         w->site = t ? READ(t->site) : NULL;
         look_at_stack(w, t, &s);
         if (stamp_of(l) != w->stamp)

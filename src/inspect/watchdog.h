@@ -23,8 +23,9 @@ struct rs_watched {
         int64_t went;                       /* and the last that found the thread not kept from running */
         struct rs_observe_times then, last; /* of the thread, at those */
         int64_t next;                       /* how long it may be blocked before the next report */
-        const char *task;                   /* the one that was reported, */
-        const char *site;                   /* and its place; if they are static */
+        const char *task;                   /* the one that was reported: static, or `name`; or NULL */
+        const char *site;                   /* its place */
+        char name[48];                      /* a copy of a name that it has given itself */
         bool reported;
 };
 

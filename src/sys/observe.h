@@ -13,6 +13,10 @@
 /* Of the running thread. */
 pid_t rs_observe_self(void);
 
+/* Copies what may be a text, of at most size - 1 bytes, in memory that may be given back meanwhile: then it is false,
+ * or something else. */
+bool rs_observe_text(const char *from, char *buf, size_t size);
+
 /* The signal by which others look at it may reach this thread. One caller at a time. */
 void rs_observe_allow(void);
 

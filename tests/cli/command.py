@@ -514,7 +514,7 @@ def the_demo_in_a_pipe():
    18 stored, 1 empty, 1 failed; nobody else waited for them
 
 5  The classic mistake: 03 is parsed by a call that blocks +(\d\.\d) s
-(?: +▌.*\n){5}(?:   task "story" from cli/blocking\.c:\d+ blocks the loop, for \d+ ms by now.*
+(?: +▌.*\n){5}(?:   task "story 03" from cli/blocking\.c:\d+ blocks the loop, for \d+ ms by now.*
 (?:      .*usleep.* <- parse .*\n)?)?   The same on a thread: resha_pool_run\(NULL, parse, \.\.\.\) +(\d\.\d) s
 (?: +▌.*\n){5,6}
 6  Work that computes, four times 0\.1 s, on \d+ processors?: the same map in four places

@@ -371,6 +371,12 @@ static int idle(void *arg)
         return resha_sleep(RESHA_MS(1));
 }
 
+static int named(void *arg)
+{
+        ASSERT_OK(resha_task_set_name("order 17"));
+        return run_block(arg);
+}
+
 static int among_others(void *arg)
 {
         RESHA_GROUP(g);
@@ -433,7 +439,7 @@ TEST(the_main_task_too)
 {
         skip_where_there_is_none();
         for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i += 5)
-                try_block(&blocks[i], guilty, "main");
+                try_block(&blocks[i], i ? guilty : named, i ? "main" : "order 17");
 }
 
 /* ---- what is no block ---- */
