@@ -185,12 +185,20 @@ static void unqueue(struct rs_workers *c, struct rs_work *w)
         queued_add(c, -1);
 }
 
+/* There is work again: who waits for the last ones to go home does not any more. With the lock. */
+static void stay(struct rs_workers *c)
+{
+        if (c->leave)
+                rs_cond_broadcast(&c->gone);
+        c->leave = c->unattended = false;
+}
+
 int rs_workers_add(struct rs_workers *c, struct rs_work *w)
 {
         struct rs_gate *gate;
 
         rs_lock(&c->lock);
-        c->leave = c->unattended = false;
+        stay(c);
         rs_list_push(&c->queue, &w->node);
         w->queued = true;
         queued_add(c, 1);
@@ -210,7 +218,7 @@ int rs_workers_add_all(struct rs_workers *c, struct rs_list *works)
         struct rs_gate *gate;
 
         rs_lock(&c->lock);
-        c->leave = c->unattended = false;
+        stay(c);
         while ((n = rs_list_pop(works))) {
                 RS_CONTAINER(n, struct rs_work, node)->queued = true;
                 rs_list_push(&c->queue, n);

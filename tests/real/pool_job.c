@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sys/workers.h"
+
 struct job {
         resha_pool *pool;
         resha_job_opts opts;
@@ -311,4 +313,49 @@ TEST(the_run_waits_for_abandoned_jobs_no_longer_than_its_grace)
                 usleep(1000);
         ASSERT_EQ(atomic_load(&left.dropped), 1);
         ASSERT_EQ(real_threads(), 1);
+}
+
+/* ---- the crew ---- */
+
+static struct rs_workers crew = RS_WORKERS_INIT(2, "crew");
+static atomic_int crew_rested, crew_may_end;
+
+static void waits_to_end(__attribute__((unused)) struct rs_work *w)
+{
+        while (!crew_may_end)
+                usleep(100);
+}
+
+static void *rests(void *arg)
+{
+        rs_workers_rest(&crew, true);
+        crew_rested = 1;
+        return arg;
+}
+
+static bool goes_home(void)
+{
+        rs_lock(&crew.lock);
+        bool leave = crew.leave;
+        rs_unlock(&crew.lock);
+        return leave;
+}
+
+/* Another loop has work for it meanwhile: the first one's end does not wait for that. */
+TEST(a_crew_that_is_to_rest_and_gets_work_goes_on)
+{
+        struct rs_work first = { .run = waits_to_end }, next = { .run = waits_to_end };
+        pthread_t t;
+
+        ASSERT_OK(rs_workers_add(&crew, &first));
+        ASSERT_EQ(pthread_create(&t, NULL, rests, NULL), 0);
+        while (!goes_home())
+                usleep(100);
+        ASSERT_OK(rs_workers_add(&crew, &next));
+        for (int i = 0; i < 10000 && !crew_rested; i++)
+                usleep(1000);
+        ASSERT_TRUE(crew_rested);
+        ASSERT_EQ(pthread_join(t, NULL), 0);
+        crew_may_end = 1;
+        rs_workers_rest(&crew, true);
 }
