@@ -255,8 +255,8 @@ size_t rs_inbox_close(struct rs_inbox *i)
         size_t n = 0;
 
         __atomic_store_n(&i->backend, NULL, __ATOMIC_SEQ_CST);
-        while (__atomic_load_n(&i->callers, __ATOMIC_SEQ_CST))
-                rs_sys_yield();
+        for (unsigned tries = 0; __atomic_load_n(&i->callers, __ATOMIC_SEQ_CST); tries++)
+                rs_sys_yield(tries);
         for (struct rs_post *p = all, *next; p; p = next) {
                 next = p->next;
                 n += !p->quiet;

@@ -97,8 +97,8 @@ static void nudges_begin(struct job *j)
 /* After ENDED. */
 static void nudges_end(struct job *j)
 {
-        while (__atomic_load_n(&j->state, __ATOMIC_ACQUIRE) & RS_JOB_NUDGING)
-                rs_sys_yield();
+        for (unsigned n = 0; __atomic_load_n(&j->state, __ATOMIC_ACQUIRE) & RS_JOB_NUDGING; n++)
+                rs_sys_yield(n);
         rs_nudge_close();
 }
 

@@ -316,8 +316,8 @@ void kn_crew_end(struct kn_crew *c)
                 c->under_way--;
                 drop(d);
         }
-        while (atomic_load(&c->callers)) /* a few instructions, and a write to an eventfd at most */
-                rs_sys_yield();
+        for (unsigned n = 0; atomic_load(&c->callers); n++) /* a few instructions, and a write to an eventfd at most */
+                rs_sys_yield(n);
         rs_workers_rest(&c->workers, c->under_way == 0);
         if (c->under_way == 0)
                 resha_free(c);

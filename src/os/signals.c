@@ -280,8 +280,8 @@ static void unlink_subscriber(struct rs_subscriber *s)
         while (atomic_load(link) != s)
                 link = &atomic_load(link)->next;
         atomic_store(link, atomic_load(&s->next));
-        while (atomic_load(&dispatcher.handling))
-                rs_sys_yield();
+        for (unsigned n = 0; atomic_load(&dispatcher.handling); n++)
+                rs_sys_yield(n);
         rs_inbox_unref(s->inbox);
         s->loop = NULL;
 }

@@ -5,7 +5,8 @@
  * adds one. So a side sees by its next place alone whether there is something to do, and while both are busy a send or
  * receive is a lock that mostly nobody else wants, a copy and a store; what goes from one processor to the other is the
  * place itself. The locks are held for these few instructions; who finds one taken spins, and then gives the processor
- * away, since the holder may have lost its own. Waiting is in channel_wait.c.
+ * away, since the holder may have lost its own, and sleeps, since it may be of lower priority. Waiting is in
+ * channel_wait.c.
  *
  *     turn of a place: 2n --send--> 2n + 1 --receive, drop--> 2n + 2, in round n
  *
@@ -126,10 +127,10 @@ static __attribute__((noinline)) void lock_contended(struct rs_channel_side *s)
 {
         for (unsigned n = 0; __atomic_exchange_n(&s->lock, 1, __ATOMIC_ACQUIRE);)
                 while (__atomic_load_n(&s->lock, __ATOMIC_RELAXED))
-                        if (++n < LOCK_LOOKS)
+                        if (n++ < LOCK_LOOKS)
                                 rs_pause();
                         else
-                                rs_sys_yield();
+                                rs_sys_yield(n - LOCK_LOOKS);
 }
 
 static inline void lock_side(struct rs_channel_side *s)

@@ -22,6 +22,8 @@
 #include "sys/call.h"
 #include "sys/sanitize.h"
 
+enum { YIELDS = 16 };
+
 int (*rs_fault_hook)(enum rs_syscall call);
 
 /* epoll_pwait2 came with Linux 5.11. Old filters of containers say EPERM to what they do not know; Valgrind
@@ -275,9 +277,12 @@ int rs_sys_pid(void)
         return getpid();
 }
 
-void rs_sys_yield(void)
+void rs_sys_yield(unsigned n)
 {
-        (void)sched_yield();
+        if (n < YIELDS)
+                (void)sched_yield();
+        else
+                (void)nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
 }
 
 int rs_sys_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **ret_list,

@@ -204,7 +204,9 @@ void rs_sys_raise(int sig);          /* async-signal-safe */
 int rs_sys_pid(void);                /* async-signal-safe */
 unsigned rs_sys_uid(void);
 unsigned rs_sys_euid(void); /* whose rights count for files */
-void rs_sys_yield(void);
+/* Gives way to another thread, which is about to be done with something; n: how often before. That may be one of lower
+ * priority on this processor, which gets it only while this one sleeps. */
+void rs_sys_yield(unsigned n);
 
 /* As getaddrinfo(3): 0 or an EAI code; *ret_errno when that is EAI_SYSTEM. */
 int rs_sys_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **ret_list,
