@@ -115,6 +115,9 @@ static const struct stress_op ops[] = {
         { "yield", yields, 2 },
         { "job", stress_job, 10 },
         { "own pool", stress_own_pool, 1 },
+        { "abandoned job", stress_owned, 3 },
+        { "map over threads", stress_pool_map, 1 },
+        { "channel", stress_channel_use, 4 },
         { "map over processes", stress_workers_map, 1 },
 };
 enum { OPS = sizeof ops / sizeof ops[0] };
@@ -142,7 +145,7 @@ static int client(void *arg)
         for (unsigned i = 0; i < STRESS_OPS && rc == 0; i++) {
                 rc = any_op(&luck)->fn(l, &luck);
                 ASSERT_TRUE(rc == 0 || rc == -ECANCELED);
-                if (rc < 0 || i != last || l->index)
+                if (rc < 0 || i != last || l->index != l->round->chosen)
                         continue;
                 if (l->round->end == STRESS_FAILS)
                         return resha_fail(-EPROTO, "the client that fails");
@@ -277,6 +280,7 @@ static void begin_round(struct stress_round *r, unsigned seed)
 
         *r = (struct stress_round){ .seed = seed, .count = 1 + seed % STRESS_LOOPS, .end = roll(&luck, STRESS_ENDS) };
         r->together = roll(&luck, 2);
+        r->chosen = roll(&luck, r->count);
         for (unsigned i = 0; i < r->count; i++) {
                 struct stress_loop *l = &r->loops[i];
                 l->round = r;
@@ -298,6 +302,8 @@ static void play_round(unsigned seed)
         begin_round(&round, seed);
         stress_workers_begin(&round);
         stress_jobs_begin();
+        stress_owned_begin();
+        stress_channel_begin(&round);
         stress_threads_begin(&round);
         run_loops(&round);
         stress_threads_join(&round);
@@ -306,6 +312,8 @@ static void play_round(unsigned seed)
                 resha_portal_unref(round.loops[i].portal);
         plant_left_over();
         stress_jobs_check();
+        stress_owned_check();
+        stress_channel_check();
         stress_threads_check(&round);
         close_books(&books);
         test_context("");

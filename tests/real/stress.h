@@ -42,6 +42,10 @@ enum stress_plant {
         PLANT_CANCEL_LIES,    /* a job that was begun is said to have been taken out of the queue */
         PLANT_RESULT_SWAPPED, /* a job ends with the result of another */
         PLANT_ITEM_LOST,      /* an item is not counted where it runs */
+        PLANT_SEND_LIES,      /* an item that was not sent is said to be */
+        PLANT_RECV_LOSES,     /* an item is received, and nobody gets it */
+        PLANT_DROP_LOST,      /* an abandoned argument is not released */
+        PLANT_MAP_SKIPS,      /* an item of a map over threads is said to have run */
         PLANT_FD,             /* left open */
         PLANT_THREAD,         /* left running */
         PLANT_MEMORY,         /* left allocated */
@@ -68,7 +72,8 @@ struct stress_loop {
 struct stress_round {
         unsigned seed, count; /* of loops */
         enum stress_end end;
-        bool together; /* resha_run_loops(), instead of a run for each */
+        unsigned chosen; /* the loop that fails, or raises SIGINT, if the round ends so */
+        bool together;   /* resha_run_loops(), instead of a run for each */
         struct stress_loop loops[STRESS_LOOPS];
         atomic_uint begun; /* loops */
         atomic_bool over;  /* the runs have ended */
@@ -88,6 +93,15 @@ enum stress_seen {
         SEEN_ITEM_RAN,
         SEEN_ITEM_DIED,
         SEEN_ITEM_CANCELLED,
+        SEEN_ITEM_LATE,
+        SEEN_SENT,
+        SEEN_NOT_SENT,
+        SEEN_CHANNEL_DROP,
+        SEEN_JOB_SIGNALLED,
+        SEEN_DROP_LATE,
+        SEEN_DROP_EARLY,
+        SEEN_MAP_RAN,
+        SEEN_MAP_CANCELLED,
         SEEN_SHOT,
         SEEN_MISSED, /* may never be */
         SEEN_COUNT,
@@ -110,6 +124,20 @@ int stress_job(struct stress_loop *l, struct luck *luck);      /* on the default
 int stress_own_pool(struct stress_loop *l, struct luck *luck); /* on one that is freed meanwhile */
 void stress_jobs_begin(void);
 void stress_jobs_check(void); /* and frees the books */
+
+/* ---- stress_owned.c: jobs that are abandoned, maps over threads ---- */
+
+int stress_owned(struct stress_loop *l, struct luck *luck);
+int stress_pool_map(struct stress_loop *l, struct luck *luck);
+void stress_owned_begin(void);
+void stress_owned_check(void);
+
+/* ---- stress_channel.c: one channel between all ---- */
+
+int stress_channel_use(struct stress_loop *l, struct luck *luck);
+void stress_channel_thread(struct luck *luck); /* the same for a thread */
+void stress_channel_begin(const struct stress_round *r);
+void stress_channel_check(void);
 
 /* ---- stress_workers.c: processes ---- */
 

@@ -140,6 +140,7 @@ static void *thread(void *arg)
                 case 1: start_and_wait(t, r->loops[loop].portal); break;
                 case 2: usleep(roll(&t->luck, 200)); break;
                 case 3: resha_portal_cancel(&threads[roll(&t->luck, STRESS_THREADS)].handle); break;
+                case 4: stress_channel_thread(&t->luck); break;
                 default: post(t, loop);
                 }
         }

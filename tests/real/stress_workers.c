@@ -16,9 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <resha/alloc.h>
+
+#include "sanitized.h"
+
 enum { ITEMS = 12, MAPS = STRESS_LOOPS * STRESS_CLIENTS * STRESS_OPS, PIDS = 8 };
 
-enum fate { WELL, FAILS, IS_KILLED, SEGFAULTS, EXITS, FATES };
+enum fate { WELL, FAILS, IS_KILLED, SEGFAULTS, EXITS, HANGS, EATS, FATES };
+
+enum { LIMIT = 32 << 20 };
 
 struct item {
         unsigned number; /* in the books */
@@ -35,6 +41,7 @@ struct books {
 static struct books *books;
 static atomic_uint taken;
 static atomic_bool shots; /* workers are killed from outside: any item may die */
+static bool limited;      /* in time and memory: any item may take too long on a busy machine */
 static resha_workers *workers;
 
 void stress_workers_begin(const struct stress_round *r)
@@ -43,7 +50,13 @@ void stress_workers_begin(const struct stress_round *r)
         ASSERT_TRUE(books != MAP_FAILED);
         atomic_store(&taken, 0);
         atomic_store(&shots, r->seed % 3 == 0);
-        ASSERT_OK(resha_workers_start(&(resha_workers_opts){ .processes = 1 + r->seed % 3 }, &workers));
+        limited = r->seed % 4 == 1 && !TEST_ASAN && !TEST_TSAN; /* sanitizers have memory of their own */
+        resha_workers_opts o = { .processes = 1 + r->seed % 3 };
+        if (limited) {
+                o.time = RESHA_MS(20);
+                o.memory = LIMIT;
+        }
+        ASSERT_OK(resha_workers_start(&o, &workers));
 }
 
 /* ---- in a worker ---- */
@@ -57,6 +70,8 @@ static void dies(enum fate fate)
                 raise(SIGSEGV);
         if (fate == EXITS)
                 _exit(3);
+        if (fate == HANGS)
+                pause();
 }
 
 static int work(void *arg)
@@ -69,6 +84,11 @@ static int work(void *arg)
         i->answer = ~i->number;
         usleep(i->us);
         dies(i->fate);
+        if (i->fate == EATS) {
+                void *p = resha_malloc(2 * LIMIT);
+                resha_free(p);
+                return p ? (int)i->number + 1 : resha_fail(-ENOMEM, "item %u", i->number);
+        }
         return i->fate == FAILS ? resha_fail(-EBADMSG, "item %u", i->number) : (int)i->number + 1;
 }
 
@@ -86,7 +106,7 @@ struct map {
 
 static bool died(const struct map *m, size_t i)
 {
-        static const char *const texts[] = { "", "", "signal 9 ", "signal 11 ", "exit status 3" };
+        static const char *const texts[FATES] = { "", "", "signal 9 ", "signal 11 ", "exit status 3", "none", "none" };
         enum fate fate = m->items[i].fate;
 
         if (m->status[i] != RESHA_EPROCESS)
@@ -120,13 +140,20 @@ static void check_item(const struct map *m, size_t i, bool whole)
                 snprintf(text, sizeof text, "item %u", it->number);
                 ASSERT_STR(m->errors[i].text, text);
                 ASSERT_EQ(it->fate, FAILS);
+        } else if (status == -ENOMEM) {
+                ASSERT_EQ(it->fate, EATS);
+        } else if (status == -ETIMEDOUT) {
+                ASSERT_TRUE(limited);
+                ASSERT_HAS(m->errors[i].text, "longer than 0.020 s");
+                stress_saw(SEEN_ITEM_LATE);
         } else if (!died(m, i)) {
                 ASSERT_EQ(status, -ECANCELED);
                 ASSERT_FALSE(whole);
                 stress_saw(SEEN_ITEM_CANCELLED);
         }
         /* shot three times before it had begun, an item is taken for what the workers die of */
-        ASSERT_TRUE(status == -ECANCELED || begun == 1 || (status == RESHA_EPROCESS && atomic_load(&shots)));
+        ASSERT_TRUE(status == -ECANCELED || status == -ETIMEDOUT || begun == 1 ||
+                    (status == RESHA_EPROCESS && atomic_load(&shots)));
 }
 
 static int map(void *arg)
@@ -145,7 +172,8 @@ static int map(void *arg)
                 failed += m->status[i] < 0;
         }
         ASSERT_EQ(m->failed, failed);
-        ASSERT_TRUE(rc == 0 || rc == -ECANCELED || (!m->keep_going && (rc == -EBADMSG || rc == RESHA_EPROCESS)));
+        ASSERT_TRUE(rc == 0 || rc == -ECANCELED ||
+                    (!m->keep_going && (rc == -EBADMSG || rc == RESHA_EPROCESS || rc == -ETIMEDOUT || rc == -ENOMEM)));
         m->returned = true;
         return rc == -ECANCELED ? rc : 0;
 }
@@ -172,7 +200,7 @@ int stress_workers_map(struct stress_loop *l, struct luck *luck)
         for (unsigned i = 0; i < m.n; i++)
                 m.items[i] = (struct item){
                         .number = first + i,
-                        .fate = roll(luck, 6) ? WELL : roll(luck, FATES),
+                        .fate = roll(luck, 6) ? WELL : roll(luck, limited ? FATES : HANGS),
                         .us = roll(luck, 4) ? 0 : roll(luck, 300),
                 };
         shoot(luck);
