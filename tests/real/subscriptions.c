@@ -61,10 +61,18 @@ static void kill_parent(pid_t parent)
         kill(parent, SIGUSR1);
 }
 
-static void send_two(pid_t parent)
+/* TSan puts signals off, and keeps one of each number then: more of a real-time signal are lost, and waited for in
+ * vain. */
+static int values(void)
+{
+        return real_under_tsan() ? 1 : 2;
+}
+
+static void send_values(pid_t parent)
 {
         sigqueue(parent, SIGRTMIN + 2, (union sigval){ .sival_int = 7 });
-        sigqueue(parent, SIGRTMIN + 2, (union sigval){ .sival_int = 8 });
+        if (values() == 2)
+                sigqueue(parent, SIGRTMIN + 2, (union sigval){ .sival_int = 8 });
 }
 
 TASK(a_signal_says_who_sent_it_and_with_what_value)
@@ -79,8 +87,8 @@ TASK(a_signal_says_who_sent_it_and_with_what_value)
         ASSERT_EQ(info.code, SI_USER);
         ASSERT_EQ(info.pid, pid);
         ASSERT_EQ(info.uid, getuid());
-        by_a_child(send_two, &pid);
-        for (int i = 7; i < 9; i++) {
+        by_a_child(send_values, &pid);
+        for (int i = 7; i < 7 + values(); i++) {
                 info = take(s);
                 ASSERT_EQ(info.code, SI_QUEUE);
                 ASSERT_EQ(info.pid, pid);
@@ -93,6 +101,8 @@ TASK(realtime_signals_come_in_order)
 {
         RESHA_CLEANUP(resha_signal_closep) resha_signals *s = open_for(SIGRTMIN + 3);
 
+        if (real_under_tsan())
+                test_skip("TSan keeps one signal of each number");
         for (int i = 0; i < 300; i++)
                 send_value(getpid(), SIGRTMIN + 3, i);
         for (int i = 0; i < 300; i++)
@@ -436,6 +446,8 @@ TASK(sigchld_tells_of_a_child_and_leaves_it_to_who_waits)
         RESHA_CLEANUP(resha_signal_closep) resha_signals *s = open_for(SIGCHLD);
         pid_t pid;
 
+        if (real_under_tsan() && strcmp(test_backend(), "epoll") != 0)
+                test_skip("TSan does not see io_uring wait, and puts signals off meanwhile");
         by_a_child(exit_soon, &pid); /* waits for it by waitpid(2) */
         resha_signal_info info = take(s);
         ASSERT_EQ(info.code, CLD_EXITED);
@@ -459,6 +471,8 @@ TASK(children_that_are_reaped_by_themselves_still_are)
         resha_signals *s = open_for(SIGCHLD);
         pid_t pid = fork();
 
+        if (real_under_tsan() && strcmp(test_backend(), "epoll") != 0)
+                test_skip("TSan does not see io_uring wait, and puts signals off meanwhile");
         if (pid == 0)
                 _exit(3);
         resha_signal_info info = take(s);
