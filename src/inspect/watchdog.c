@@ -16,12 +16,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sys/sanitize.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 
-enum { LOOKS = 4, DEPTH = 64 };
+enum { LOOKS = 4, DEPTH = 64, LIMIT_LEAST_NS = 1000000 };
 
 static struct {
         struct rs_lock lock;
@@ -87,13 +88,13 @@ static uint64_t stamp_of(const struct rs_loop *l)
 }
 
 /* A name of its own goes with the task: if that goes on meanwhile, the copy is nothing, and is not used. */
-static const char *name_of(struct rs_watched *w, const struct rs_task *t)
+static const char *name_of(const struct rs_task *t, char *copy, size_t size)
 {
         const char *name = READ(t->name); /* before it is asked whose it is: one that is set meanwhile is its own */
 
         if (!READ(t->named))
                 return name;
-        return rs_observe_text(name, w->name, sizeof w->name) ? w->name : NULL;
+        return rs_observe_text(name, copy, size) ? copy : NULL;
 }
 
 static void blocked(struct rs_watched *w, int64_t ns)
@@ -101,13 +102,16 @@ static void blocked(struct rs_watched *w, int64_t ns)
         const struct rs_loop *l = w->loop;
         const struct rs_task *t = READ(l->current);
         struct stack s;
-        char text[160];
+        char text[160], copy[sizeof w->name] = "";
 
-        w->task = t ? name_of(w, t) : NULL;
-        w->site = t ? READ(t->site) : NULL;
+        const char *name = t ? name_of(t, copy, sizeof copy) : NULL, *site = t ? READ(t->site) : NULL;
         look_at_stack(w, t, &s);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (stamp_of(l) != w->stamp)
-                return; /* it has gone on meanwhile */
+                return; /* it has gone on meanwhile: this may be of another task than what was told before */
+        memcpy(w->name, copy, sizeof copy);
+        w->task = name == copy ? w->name : name;
+        w->site = site;
         snprintf(text, sizeof text, "%sblocks the loop, for %" PRId64 " ms by now: no other task runs",
                  t ? "" : "a function that the loop calls ", ns / 1000000);
         tell(w, text, &s);
@@ -255,6 +259,7 @@ void rs_watchdog_add(struct rs_watched *w, struct rs_loop *l, int64_t limit, con
 {
         if (!works || RUNNING_ON_VALGRIND || l->simulated || limit <= 0)
                 return;
+        limit = limit < LIMIT_LEAST_NS ? LIMIT_LEAST_NS : limit; /* with less it would look all the time */
         *w = (struct rs_watched){
                 .loop = l, .steps = steps, .forks = rs_forks, .tid = rs_observe_self(), .limit = limit, .next = limit
         };

@@ -47,8 +47,10 @@ static int64_t blocked_limit(resha_duration given)
 {
         const char *ms = getenv("RESHA_BLOCKED");
 
-        if (ms && *ms >= '0' && *ms <= '9' && given.ns != INT64_MAX)
-                return strtoll(ms, NULL, 10) * 1000000;
+        if (ms && *ms >= '0' && *ms <= '9' && given.ns != INT64_MAX) {
+                long long n = strtoll(ms, NULL, 10);
+                return n > INT64_MAX / 1000000 ? 0 : n * 1000000;
+        }
         return given.ns < 0 || given.ns == INT64_MAX ? 0 : given.ns;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "job.h"
@@ -541,5 +542,37 @@ static int is_cancelled_now_and_then(__attribute__((unused)) void *arg)
 TEST(run_does_not_report_a_task_that_obeys_its_cancels)
 {
         ASSERT_EQ(test_run_opts(is_cancelled_now_and_then, NULL, &(resha_run_opts){ .report = note_report }), 0);
+        ASSERT_STR(notes(), "");
+}
+
+/* ---- the watchdog's limit ---- */
+
+static int64_t own_ns(void)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+        return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int blocks(__attribute__((unused)) void *arg)
+{
+        int64_t before = own_ns();
+
+        usleep(400000);
+        ASSERT_TRUE(own_ns() - before < 100000000);
+        return 0;
+}
+
+TEST(run_with_a_limit_of_a_nanosecond_for_blocks_does_not_look_all_the_time)
+{
+        ASSERT_OK(resha_run(blocks, NULL, &(resha_run_opts){ .backend = "epoll", .blocked = { 1 } }));
+}
+
+TEST(run_with_a_limit_for_blocks_beyond_all_time_has_none)
+{
+        setenv("RESHA_BLOCKED", "18446744073710", 1); /* 2^64 + 448384 ns */
+        ASSERT_OK(resha_run(blocks, NULL, &(resha_run_opts){ .backend = "epoll", .report = note_report }));
+        unsetenv("RESHA_BLOCKED");
         ASSERT_STR(notes(), "");
 }
