@@ -468,6 +468,21 @@ static enum call call_before(uintptr_t address, const struct code *caller, uintp
 }
 #endif
 
+/* Of a function that has been called from another stack, as the one that makes deep calls: the uppermost place there
+ * where a call of it returns to. What calls have left that ended lies below. */
+static uintptr_t guess_elsewhere(uintptr_t start, uintptr_t ra_at, const struct rs_memory *m)
+{
+        struct code caller;
+        uintptr_t ra;
+
+        for (size_t i = 1; i < m->n; i++)
+                for (uintptr_t at = m->parts[i].high - ra_at - WORD; at >= m->parts[i].low; at -= WORD)
+                        if (read_word(m, at + ra_at, &ra) && find_code(ra - 1, &caller) &&
+                            call_before(ra, &caller, start) == DIRECT)
+                                return at;
+        return 0;
+}
+
 /* At which the return address and the caller's frame pointer lie at these distances: the lowest place above the frame's
  * lower end where a call of this very function returns to; or else where any call does, and the pointer leads up. What
  * calls have left there that ended is below the frame, and but for the function's own variables out of the way. */
@@ -488,6 +503,8 @@ static bool guess_frame(struct rs_registers *c, const struct row *row, uintptr_t
                 if (call == OTHER && !second && read_word(m, at + fp_at, &fp) && fp > at && read_word(m, fp, &fp))
                         second = at;
         }
+        if (!second)
+                second = guess_elsewhere(start, ra_at, m);
         if (second)
                 set_register(c, RS_DWARF_FP, second);
         return second;

@@ -22,7 +22,7 @@
 
 #include "sys/symbol.h"
 
-enum { LIMIT_MS = 40, LOOKS_MAX = 8 };
+enum { LIMIT_MS = 40, LOOKS_MAX = 20 /* half of those of a watchdog that stays awake */ };
 
 /* ---- what is seen ---- */
 
