@@ -4,6 +4,7 @@
 #include "common.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -323,6 +324,60 @@ TEST(a_run_that_is_given_up_leaves_the_channel_whole)
         ASSERT_EQ(WEXITSTATUS(c.status), 42);
 }
 
+/* ---- one sends at any moment of the other's going to sleep ---- */
+
+static atomic_int ready;
+
+static void *goes_to_sleep(void *arg)
+{
+        struct side *s = arg;
+        int v, rc = 1;
+
+        while (rc == 1) {
+                ready = s->n + 1;
+                rc = resha_recv_blocking(s->rx, &v, RESHA_S(5));
+                s->n += rc == 1;
+        }
+        ready = INT_MAX;
+        return NULL;
+}
+
+static void *sends_meanwhile(void *arg)
+{
+        struct side *s = arg;
+        resha_instant end = resha_after(RESHA_S(2));
+
+        for (int v = 0; v < s->until && resha_now().ns < end.ns; v++) {
+                for (int looks = 0; ready <= v; looks++)
+                        if (looks > 1000)
+                                sched_yield();
+                for (volatile int pause = v % 256; pause > 0; pause--)
+                        ;
+                s->n += resha_try_send(s->tx, &v) == 1;
+        }
+        resha_sender_close(s->tx);
+        return NULL;
+}
+
+/* One whose wake-up is lost waits until it is too late. */
+TEST(a_thread_that_goes_to_sleep_meanwhile_is_woken)
+{
+        struct side s[2] = { { .until = 5 * ITEMS }, { 0 } };
+        pthread_t t[2];
+
+        if (test_is_sim())
+                test_skip("there are no loops in this");
+
+        ASSERT_OK(resha_channel_new(sizeof(int), 2, &s[0].tx, &s[1].rx));
+        ASSERT_EQ(pthread_create(&t[0], NULL, sends_meanwhile, &s[0]), 0);
+        ASSERT_EQ(pthread_create(&t[1], NULL, goes_to_sleep, &s[1]), 0);
+        for (int i = 0; i < 2; i++)
+                ASSERT_EQ(pthread_join(t[i], NULL), 0);
+        ASSERT_TRUE(s[0].n > 0);
+        ASSERT_EQ(s[1].n, s[0].n);
+        resha_receiver_close(s[1].rx);
+}
+
 /* ---- one processor, and threads of several priorities ---- */
 
 enum { LARGE = 65536 };
@@ -453,6 +508,9 @@ TEST(tries)
         ASSERT_EQ(resha_channel_new(0, 1, &tx, &rx), -EINVAL);
         ASSERT_EQ(resha_channel_new(1, 0, &tx, &rx), -EINVAL);
         ASSERT_EQ(resha_channel_new(65536, SIZE_MAX, &tx, &rx), -EINVAL);
+        ASSERT_EQ(resha_channel_new(65537, 1, &tx, &rx), -EINVAL);
+        ASSERT_EQ(resha_channel_new_opt(1, 1, &(resha_channel_opts){ ._reserved = { 0, 1 } }, &tx, &rx), -EINVAL);
+        ASSERT_HAS(resha_error_of(-EINVAL)->text, "reserved");
         ASSERT_OK(resha_channel_new(sizeof v, 1, &tx, &rx));
         ASSERT_EQ(resha_try_recv(rx, &v), -EAGAIN);
         ASSERT_EQ(resha_try_send(tx, &v), 1);
