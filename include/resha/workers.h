@@ -15,8 +15,8 @@
  *     rc = resha_workers_map(w, thumbnail, pictures, n, sizeof pictures[0], NULL);             // in a task
  *
  * Workers are forked by a template, a process that is forked at the very beginning and does nothing else: it has one
- * thread and no descriptors but 0, 1 and 2. A worker that has ended, of whatever, is replaced from it, and the item
- * that it ran has failed; nothing else is lost, and nothing runs twice.
+ * thread and no descriptors of the program but 0, 1 and 2. A worker that has ended, of whatever, is replaced from it,
+ * and the item that it ran has failed; nothing else is lost, and nothing runs twice.
  *
  * A worker is a copy of the process as it was at the start: pointers to functions and constants are good there, those
  * to what was allocated or opened later are not, and a library that was loaded later is not there. It has no loop; to
@@ -37,7 +37,7 @@ typedef struct resha_workers_opts {
          * give NULL there [0: no limit] */
         size_t memory;
         size_t largest;      /* bytes of an item; of an argument and of a result, if they are bytes [1 MiB] */
-        resha_duration time; /* that an item may take; then its worker is killed [0: no limit] */
+        resha_duration time; /* that an item, or init, may take; then the worker is killed [0: no limit] */
         const char *name;    /* of the processes; at most 15 bytes ["resha-worker"] */
         resha_fn *init;      /* called in each worker before its first item; if it fails, all its items do [NULL] */
         void *arg;           /* of init */

@@ -91,6 +91,11 @@ static int died(const resha_workers *w, const struct rs_cell *c)
                                      "worker process: none could be forked for %.1f s (%s); allow more processes "
                                      "(ulimit -u, pids.max of the control group)",
                                      (double)rs_workers_starved_ns / 1e9, resha_strerror(-c->status));
+        if (c->code == RS_DIED_SLOWLY)
+                return resha_fail_at(-ETIMEDOUT, NULL,
+                                     "worker process: its init took longer than %.3f s (time in the options), again "
+                                     "and again, and was killed",
+                                     (double)w->time / 1e9);
         if (c->code == CLD_EXITED)
                 return resha_fail_at(RESHA_EPROCESS, NULL,
                                      "worker process: exit status %d; an item ends by returning, not by exit()",
@@ -209,6 +214,8 @@ int64_t rs_lane_deadline(const struct rs_lane *lane)
         for (unsigned i = 0; i < lane->count; i++)
                 if (!lane->settled[i] && rs_cell_state(&d->cells[i]) == RS_CELL_RUNNING)
                         return rs_time_add(__atomic_load_n(&d->began, __ATOMIC_ACQUIRE), time);
+        if (__atomic_load_n(&d->init, __ATOMIC_ACQUIRE) == RS_CELL_RUNNING)
+                return rs_time_add(__atomic_load_n(&d->began, __ATOMIC_ACQUIRE), time);
         return rs_time_add(rs_sys_now(), time); /* it has not begun yet: look again then */
 }
 
@@ -220,6 +227,17 @@ static bool kill_cell(struct rs_lane *lane, unsigned i)
                 return false;
         rs_seat_kill(lane->map->w, lane->seat, c->generation);
         return true;
+}
+
+/* An item fails of that when it has ended some workers, as with any init that ends them. */
+static void overrun_init(const struct rs_lane *lane)
+{
+        struct rs_desk *d = lane->seat->desk;
+
+        if (rs_sys_now() < rs_time_add(__atomic_load_n(&d->began, __ATOMIC_ACQUIRE), lane->map->w->time) ||
+            !rs_state_move(&d->init, RS_CELL_RUNNING, RS_CELL_KILLED))
+                return;
+        rs_seat_kill(lane->map->w, lane->seat, __atomic_load_n(&d->generation, __ATOMIC_ACQUIRE));
 }
 
 int rs_lane_overrun(struct rs_lane *lane)
@@ -240,6 +258,7 @@ int rs_lane_overrun(struct rs_lane *lane)
                         (double)w->time / 1e9);
                 return rs_map_failed(lane->map, lane->item[i], rc);
         }
+        overrun_init(lane);
         return 0;
 }
 

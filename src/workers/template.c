@@ -113,12 +113,13 @@ static bool tell(struct rs_desk *d, const struct rs_sys_ended *e)
                 struct rs_cell *c = &d->cells[i];
                 if (rs_cell_state(c) != from)
                         continue;
-                c->code = e->code;
+                c->code = d->init == RS_CELL_KILLED ? RS_DIED_SLOWLY : e->code;
                 c->status = e->status;
                 if (rs_cell_move(c, from, RS_CELL_DIED))
                         break;
         }
         d->want_room = 0;
+        d->init = RS_CELL_FREE;
         __atomic_store_n(&d->generation, d->generation + 1, __ATOMIC_RELEASE);
         return d->early < EARLY;
 }

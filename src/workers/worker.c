@@ -42,6 +42,13 @@ static void say(struct rs_said *said, const resha_error *e)
         snprintf(said->site, sizeof said->site, "%s", e && e->site ? e->site : "");
 }
 
+/* It is about to be killed. */
+static __attribute__((noreturn)) void await_end(void)
+{
+        for (;;)
+                (void)rs_ready_wait(NULL, 0, -1);
+}
+
 /* fn(arg), and what it has said. */
 static int run(resha_fn *fn, void *arg, struct rs_said *said)
 {
@@ -133,8 +140,7 @@ static void run_cell(struct worker *k, unsigned i)
         if (!rs_cell_move(c, RS_CELL_RUNNING, RS_CELL_DONE)) {
                 if (rs_cell_state(c) != RS_CELL_KILLED)
                         rs_sys_exit(1); /* it was overwritten, which the program sees once this process has ended */
-                for (;;)
-                        (void)rs_ready_wait(NULL, 0, -1);
+                await_end();
         }
         if (rc < 0 || now - k->told > TELL_NS)
                 tell(k, now);
@@ -168,6 +174,15 @@ static int limit(const resha_workers *w, struct rs_said *said)
         return rc;
 }
 
+static void init(struct worker *k)
+{
+        __atomic_store_n(&k->desk->began, rs_sys_now(), __ATOMIC_RELEASE);
+        __atomic_store_n(&k->desk->init, RS_CELL_RUNNING, __ATOMIC_RELEASE);
+        k->init = run(k->w->init, k->w->arg, &k->init_said);
+        if (!rs_state_move(&k->desk->init, RS_CELL_RUNNING, RS_CELL_DONE))
+                await_end();
+}
+
 void rs_worker_main(resha_workers *w, struct rs_seat *s)
 {
         struct worker k = { .w = w, .desk = s->desk, .fd = s->theirs, .generation = s->desk->generation };
@@ -175,7 +190,7 @@ void rs_worker_main(resha_workers *w, struct rs_seat *s)
         if (w->memory)
                 k.init = limit(w, &k.init_said);
         if (w->init && k.init == 0)
-                k.init = run(w->init, w->arg, &k.init_said);
+                init(&k);
         do
                 run_desk(&k);
         while (rs_sys_wake_wait(k.fd));

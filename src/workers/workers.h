@@ -13,6 +13,8 @@
 
 enum { RS_CELLS = 256, RS_SEATS = 256, RS_DESK_BIG = 1024 * 1024, RS_DESK_ORDERS = 64 * 1024 /* whole pages */ };
 
+enum { RS_DIED_SLOWLY = -1 }; /* workers were killed as their init took too long */
+
 /* Of one item at a desk; every change of the state is a compare-and-swap, so that of those who want it one wins:
  *
  *     FREE -> WAITING            the program puts it there
@@ -35,7 +37,8 @@ enum rs_cell_state {
 struct rs_cell {
         uint32_t state; /* rs_cell_state */
         int32_t result; /* DONE */
-        int32_t code;   /* DIED: as in siginfo_t, with the status; 0: no worker, and why as an errno */
+        /* DIED: as in siginfo_t, with the status; 0: no worker, and why as an errno; or RS_DIED_SLOWLY */
+        int32_t code;
         int32_t status;
         uint32_t generation;       /* RUNNING: of which worker */
         uint64_t at, size;         /* of the item or argument, in the area for them */
@@ -63,7 +66,8 @@ struct rs_desk {
                 char orders[RS_DESK_ORDERS];
         };
         uint32_t want_room; /* the worker waits until the results that are done have been fetched */
-        int64_t began;      /* the item that runs, CLOCK_MONOTONIC */
+        uint32_t init;      /* of its worker, as the state of a cell: FREE, RUNNING, DONE or KILLED */
+        int64_t began;      /* the item or the init that runs, CLOCK_MONOTONIC */
         uint64_t ret_used;  /* bytes of results */
         struct rs_cell cells[RS_CELLS];
         struct rs_said said[RS_CELLS];
@@ -111,9 +115,14 @@ static inline char *rs_desk_results(const resha_workers *w, struct rs_desk *d)
         return rs_desk_items(d) + w->area;
 }
 
+static inline bool rs_state_move(uint32_t *state, uint32_t from, uint32_t to)
+{
+        return __atomic_compare_exchange_n(state, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 static inline bool rs_cell_move(struct rs_cell *c, uint32_t from, uint32_t to)
 {
-        return __atomic_compare_exchange_n(&c->state, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        return rs_state_move(&c->state, from, to);
 }
 
 static inline uint32_t rs_cell_state(const struct rs_cell *c)

@@ -152,6 +152,50 @@ TEST(workers_whose_init_dies_after_one_that_was_killed_fail_their_items_and_come
                      init_dies_later);
 }
 
+static int hangs(void *arg)
+{
+        (void)arg;
+        for (volatile bool on = true; on;)
+                pause();
+        return 0;
+}
+
+static int init_hangs(void *w)
+{
+        struct job jobs[3];
+
+        prepare(jobs, 3);
+        int rc = resha_workers_map(w, work, jobs, 3, sizeof jobs[0], NULL);
+        ASSERT_EQ(rc, -ETIMEDOUT);
+        ASSERT_TRUE(strstr(resha_error_of(rc)->text, "its init took longer than 0.100 s") != NULL);
+        return 0;
+}
+
+TEST(a_worker_whose_init_hangs_fails_its_items_in_the_end)
+{
+        with_workers(&(resha_workers_opts){ .processes = 1, .time = RESHA_MS(100), .init = hangs }, init_hangs);
+}
+
+static int takes_time(void *arg)
+{
+        (void)arg;
+        usleep(200000);
+        return 0;
+}
+
+static int init_takes_time(void *w)
+{
+        struct job jobs[3];
+
+        prepare(jobs, 3);
+        return resha_workers_map(w, work, jobs, 3, sizeof jobs[0], NULL);
+}
+
+TEST(a_worker_whose_init_takes_less_than_its_time_goes_on)
+{
+        with_workers(&(resha_workers_opts){ .processes = 2, .time = RESHA_S(20), .init = takes_time }, init_takes_time);
+}
+
 /* ---- what they share ---- */
 
 enum { FEW = 8 };
