@@ -4,13 +4,9 @@
 #include "common.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <resha/channel.h>
 #include <resha/loops.h>
@@ -322,140 +318,6 @@ TEST(a_run_that_is_given_up_leaves_the_channel_whole)
         ASSERT_STR(c.text, "");
         ASSERT_TRUE(WIFEXITED(c.status));
         ASSERT_EQ(WEXITSTATUS(c.status), 42);
-}
-
-/* ---- one sends at any moment of the other's going to sleep ---- */
-
-static atomic_int ready;
-
-static void *goes_to_sleep(void *arg)
-{
-        struct side *s = arg;
-        int v, rc = 1;
-
-        while (rc == 1) {
-                ready = s->n + 1;
-                rc = resha_recv_blocking(s->rx, &v, RESHA_S(5));
-                s->n += rc == 1;
-        }
-        ready = INT_MAX;
-        return NULL;
-}
-
-static void *sends_meanwhile(void *arg)
-{
-        struct side *s = arg;
-        resha_instant end = resha_after(RESHA_S(2));
-
-        for (int v = 0; v < s->until && resha_now().ns < end.ns; v++) {
-                for (int looks = 0; ready <= v; looks++)
-                        if (looks > 1000)
-                                sched_yield();
-                for (volatile int pause = v % 256; pause > 0; pause--)
-                        ;
-                s->n += resha_try_send(s->tx, &v) == 1;
-        }
-        resha_sender_close(s->tx);
-        return NULL;
-}
-
-/* One whose wake-up is lost waits until it is too late. */
-TEST(a_thread_that_goes_to_sleep_meanwhile_is_woken)
-{
-        struct side s[2] = { { .until = 5 * ITEMS }, { 0 } };
-        pthread_t t[2];
-
-        if (test_is_sim())
-                test_skip("there are no loops in this");
-
-        ASSERT_OK(resha_channel_new(sizeof(int), 2, &s[0].tx, &s[1].rx));
-        ASSERT_EQ(pthread_create(&t[0], NULL, sends_meanwhile, &s[0]), 0);
-        ASSERT_EQ(pthread_create(&t[1], NULL, goes_to_sleep, &s[1]), 0);
-        for (int i = 0; i < 2; i++)
-                ASSERT_EQ(pthread_join(t[i], NULL), 0);
-        ASSERT_TRUE(s[0].n > 0);
-        ASSERT_EQ(s[1].n, s[0].n);
-        resha_receiver_close(s[1].rx);
-}
-
-/* ---- one processor, and threads of several priorities ---- */
-
-enum { LARGE = 65536 };
-
-/* Holds the locks of both sides most of the time. */
-static void *works_in_the_background(void *arg)
-{
-        static char item[LARGE];
-        struct side *s = arg;
-
-        while (!over) {
-                resha_try_send(s->tx, item);
-                resha_try_recv(s->rx, item);
-        }
-        return NULL;
-}
-
-static int64_t processor_ms(void)
-{
-        struct timespec t;
-
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* No try costs more than what one does: it does not spin for a lock whose holder it keeps from running. */
-static void *comes_first(void *arg)
-{
-        static char item[LARGE];
-        struct side *s = arg;
-        int64_t most = 0;
-
-        for (int i = 0; i < 200; i++) {
-                usleep(200);
-                int64_t before = processor_ms();
-                if (i % 2)
-                        resha_try_send(s->tx, item);
-                else
-                        resha_try_recv(s->rx, item);
-                int64_t took = processor_ms() - before;
-                most = took > most ? took : most;
-        }
-        over = 1;
-        ASSERT_TRUE(most < 200);
-        return NULL;
-}
-
-static bool on_one_processor(pthread_attr_t *attr, int policy, int priority)
-{
-        cpu_set_t one;
-
-        CPU_ZERO(&one);
-        CPU_SET((size_t)sched_getcpu(), &one);
-        pthread_attr_init(attr);
-        pthread_attr_setinheritsched(attr, PTHREAD_EXPLICIT_SCHED);
-        pthread_attr_setschedpolicy(attr, policy);
-        pthread_attr_setschedparam(attr, &(struct sched_param){ .sched_priority = priority });
-        return pthread_attr_setaffinity_np(attr, sizeof one, &one) == 0;
-}
-
-TEST(a_thread_of_high_priority_lets_the_holder_of_a_lock_go_on)
-{
-        struct side s = { 0 };
-        pthread_attr_t attr[2];
-        pthread_t t[2];
-
-        if (!on_one_processor(&attr[0], SCHED_FIFO, 1) || !on_one_processor(&attr[1], SCHED_OTHER, 0))
-                test_skip("no processor of one's own");
-        ASSERT_OK(resha_channel_new(LARGE, 1, &s.tx, &s.rx));
-        if (pthread_create(&t[0], &attr[0], comes_first, &s) == 0) {
-                ASSERT_EQ(pthread_create(&t[1], &attr[1], works_in_the_background, &s), 0);
-                for (int i = 0; i < 2; i++)
-                        ASSERT_EQ(pthread_join(t[i], NULL), 0);
-        } else {
-                test_skip("no right to a priority");
-        }
-        resha_sender_close(s.tx);
-        resha_receiver_close(s.rx);
 }
 
 /* ---- a forked child ---- */
