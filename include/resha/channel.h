@@ -44,8 +44,8 @@ typedef struct resha_sender resha_sender;
 typedef struct resha_receiver resha_receiver;
 
 typedef struct resha_channel_opts {
-        /* releases items that nobody received, on the thread of the close that ends the last receiver, or the channel;
-         * must not use this channel [NULL: they need no release] */
+        /* releases items that nobody received, on the thread of the last receiver's close; must not use this channel
+         * [NULL: they need no release] */
         resha_drop_fn *drop;
         uint64_t _reserved[4];
 } resha_channel_opts;

@@ -81,7 +81,8 @@ TEST(what_is_sent_while_an_end_is_closed_is_received_or_dropped)
         ASSERT_EQ(pthread_create(&t, NULL, closes, &s), 0);
         for (int r = 1; r <= s.until; r++) {
                 ASSERT_OK(resha_channel_new_opt(sizeof(int), 512, &(resha_channel_opts){ .drop = drop }, &s.tx, &s.rx));
-                s.n = dropped = 0;
+                dropped = 0;
+                s.n = 0;
                 begun = r;
                 int n = meet_close(&s, r % 2);
                 wait_for(&done, r);
