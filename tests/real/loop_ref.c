@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "base/alloc.h"
 #include "core/core.h"
 
-enum { THREADS = 4, POSTS = 500 };
+enum { THREADS = 4, POSTS = 500, ROUNDS = 20000 };
 
 static pthread_t start_thread(void *(*fn)(void *arg), void *arg)
 {
@@ -76,6 +77,47 @@ TASK(semantics_21_a_post_wakes_a_loop_that_sleeps)
 static void notes_number(void *arg)
 {
         note("%d", *(int *)arg);
+}
+
+/* ---- a post at any moment of the loop's going to sleep ---- */
+
+static atomic_int rounds_begun;
+
+static void *posts_meanwhile(void *arg)
+{
+        struct one *o = arg;
+
+        for (int r = 1; r <= ROUNDS; r++) {
+                for (int looks = 0; rounds_begun < r; looks++)
+                        if (looks > 1000)
+                                sched_yield();
+                ASSERT_OK(resha_loop_post(o->loop, set_event, &o->event));
+        }
+        resha_loop_unref(o->loop);
+        return NULL;
+}
+
+static int waits_for_post(void *event)
+{
+        return resha_event_wait(event);
+}
+
+TASK(a_loop_that_goes_to_sleep_meanwhile_is_woken)
+{
+        if (test_is_sim())
+                test_skip("it does not sleep");
+        struct one o = { .loop = resha_loop_ref() };
+        pthread_t thread = start_thread(posts_meanwhile, &o);
+
+        for (int r = 1; r <= ROUNDS; r++) {
+                rounds_begun = r;
+                for (volatile int pause = r % 512; pause > 0; pause--)
+                        ; /* the post takes longer than the way to sleep */
+                ASSERT_OK(resha_timeout(RESHA_S(5), waits_for_post, &o.event));
+                resha_event_clear(&o.event);
+        }
+        join(thread);
+        return 0;
 }
 
 TASK(semantics_1_posts_run_in_order_after_the_task_that_made_them)
