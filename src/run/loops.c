@@ -216,7 +216,9 @@ static void cannot_start(struct side *s, int rc)
         snprintf(s->error.text, sizeof s->error.text, "no thread can be started for loop %zu of %zu: %s", s->number + 1,
                  s->crew->n, resha_strerror(rc));
         failed(s);
-        ended(s);
+        for (size_t i = s->number; i < s->crew->n; i++) /* those behind it are not begun, nor the caller's own */
+                ended(&s->crew->sides[i]);
+        ended(&s->crew->sides[0]);
 }
 
 /* The loops from the second on have threads of their own. */

@@ -377,3 +377,34 @@ TEST(no_thread_can_be_started)
         ASSERT_EQ(rc, -EAGAIN);
         ASSERT_HAS(error.text, "no thread can be started for loop 3 of 4");
 }
+
+static int waits_for_nobody_whatever_comes(void *arg)
+{
+        resha_event never = { { 0 } };
+        RESHA_SCOPE(s);
+
+        (void)arg;
+        resha_shield_begin(&s, RESHA_FOREVER);
+        return resha_scope_end(&s, resha_event_wait(&never));
+}
+
+/* Loops that are never begun help nobody either: who stands still is in a deadlock, whatever its grace. */
+TEST(no_thread_can_be_started_and_one_that_was_stands_still)
+{
+        struct item items[LOOPS];
+
+        int status;
+
+        if (test_is_sim())
+                test_skip("there are no threads");
+        number(items);
+        int pid = fork(); /* what is given up is lost */
+        if (pid == 0) {
+                rs_fault_hook = no_second_thread;
+                int rc = resha_run_loops(waits_for_nobody_whatever_comes, items, LOOPS, sizeof items[0],
+                                         &(resha_run_opts){ .backend = test_backend(), .grace = RESHA_FOREVER });
+                _exit(rc == -EAGAIN ? 0 : 1);
+        }
+        ASSERT_EQ(waitpid(pid, &status, 0), pid);
+        ASSERT_EQ(status, 0);
+}
