@@ -13,6 +13,7 @@
 #include "sys/nudge.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
+#include "workers/workers.h"
 
 /* Dispositions are the process's: the first of the runs at a time takes SIGPIPE away, the last gives it back. */
 static struct {
@@ -36,6 +37,7 @@ static void forked(void)
         rs_overflow_forked();
         rs_resolve_forked();
         rs_share_forked();
+        rs_lane_forked();
         rs_watchdog_forked();
         rs_loop_forked();
 }

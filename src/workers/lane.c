@@ -19,25 +19,31 @@
 
 /* ---- results ---- */
 
+static struct rs_lock sites_lock = RS_LOCK_INIT;
+
+void rs_lane_forked(void)
+{
+        sites_lock = (struct rs_lock)RS_LOCK_INIT;
+}
+
 /* A place is static in records, and a worker's is text. */
 static const char *site_here(const char *text)
 {
         enum { SITES = 128 };
-        static struct rs_lock lock = RS_LOCK_INIT;
         static char sites[SITES][sizeof((struct rs_said *)0)->site];
         const char *found = NULL;
         size_t size = strnlen(text, sizeof sites[0] - 1);
 
         if (size == 0)
                 return NULL;
-        rs_lock(&lock);
+        rs_lock(&sites_lock);
         for (int i = 0; i < SITES && !found; i++) {
                 if (!sites[i][0])
                         memcpy(sites[i], text, size);
                 if (strncmp(sites[i], text, size) == 0 && !sites[i][size])
                         found = sites[i];
         }
-        rs_unlock(&lock);
+        rs_unlock(&sites_lock);
         return found;
 }
 

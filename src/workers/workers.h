@@ -185,6 +185,8 @@ int64_t rs_lane_deadline(const struct rs_lane *lane);
 int rs_lane_overrun(struct rs_lane *lane);
 /* Takes all back; what runs is killed. */
 void rs_lane_drop(struct rs_lane *lane);
+/* In a forked child. */
+void rs_lane_forked(void);
 /* An item has failed, with the record of the task for rc. 0, or rc if that ends the map. */
 int rs_map_failed(struct rs_map *m, size_t item, int rc);
 void rs_map_succeeded(struct rs_map *m, size_t item, int rc);
