@@ -106,6 +106,7 @@ int resha_channel_new_opt(size_t item_size, size_t capacity, const resha_channel
                                   .places = places,
                                   .end = places + capacity * stride_of(item_size),
                                   .drop = o->drop,
+                                  .spins = !rs_sys_has_one_processor(),
                                   .forks = rs_forks,
                                   .ends = 2,
                                   .lock = RS_LOCK_INIT,

@@ -33,6 +33,7 @@ struct rs_channel {
         size_t turn_at, stride; /* in bytes: a place is an item, and whose turn it is there */
         char *places, *end;
         resha_drop_fn *drop;
+        bool spins;          /* who waits: two sides can run at once */
         unsigned forks;      /* rs_forks, of the process that made it */
         unsigned ends;       /* that are open; atomic */
         struct rs_lock lock; /* of the lines */

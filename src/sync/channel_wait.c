@@ -11,7 +11,8 @@
  *
  * Before a task waits it spins a little, if nobody else is ready on its loop: a wake-up through the kernel takes longer
  * than what it waits for, mostly, and two that sleep in turn would go on to do so. How long is learned: it is halved by
- * each spin that was in vain, and each RETRY-th is a long one. So what has to wait for long anyway pays little.
+ * each spin that was in vain, and each RETRY-th is a long one. So what has to wait for long anyway pays little. On one
+ * processor nobody spins.
  *
  * Invariants
  *  1. A waiter in a line belongs to a loop that has not ended: the end of a run takes its waiters out of the lines
@@ -159,7 +160,7 @@ static bool spin(struct rs_loop *l, struct rs_channel *c, bool send, struct spin
 {
         struct rs_channel_side *side = rs_channel_side(c, send);
 
-        if (l->simulated || l->ready_first)
+        if (!c->spins || l->simulated || l->ready_first)
                 return false;
         if (!s->moved)
                 spin_begin(side, s);

@@ -153,6 +153,13 @@ int rs_sys_processors(void)
         return n > 0 && n < INT_MAX ? (int)n : 1;
 }
 
+bool rs_sys_has_one_processor(void)
+{
+        cpu_set_t set;
+
+        return sched_getaffinity(getpid(), sizeof set, &set) == 0 && CPU_COUNT(&set) == 1;
+}
+
 int rs_sys_signal_get(int sig, struct sigaction *old)
 {
         return (int)CALL(RS_SYS_SIGACTION, sigaction(sig, NULL, old));

@@ -176,6 +176,7 @@ int rs_sys_random(uint64_t *ret_value);
 int64_t rs_sys_now(void);                       /* CLOCK_MONOTONIC, ns */
 const char *rs_sys_kernel(char buf[static 32]); /* "6.1.0"; buf */
 int rs_sys_processors(void);                    /* that this thread may run on; at least 1 */
+bool rs_sys_has_one_processor(void);            /* for all threads that are not bound elsewhere */
 
 /* How a signal is handled: asked; set to a handler (during which all signals are blocked), *old being what was there;
  * and that put back. */

@@ -222,6 +222,8 @@ TEST(a_thread_of_high_priority_lets_the_holder_of_a_lock_go_on)
         } else {
                 test_skip("no right to a priority");
         }
+        for (int i = 0; i < 2; i++)
+                pthread_attr_destroy(&attr[i]);
         resha_sender_close(s.tx);
         resha_receiver_close(s.rx);
 }
