@@ -24,7 +24,8 @@
  *     }
  *
  * Who uses an end holds a reference to it, and gives it back by closing; the last one to do so closes that side. What
- * one sender (one task or thread) sends comes in order. A select waits for ends, too (select.h).
+ * one sender (one task or thread) sends comes in order; who of several gets the next place or item is not promised. A
+ * select waits for ends, too (select.h).
  *
  * A loop that sleeps is woken; while both sides are busy there is no system call. Before its loop sleeps, a task that
  * waits looks for the other side, if nobody else is ready: as long as that moves, and for some 50 us at most while it

@@ -48,6 +48,7 @@ bool rs_pool_stand(struct rs_placed *p); /* simulated: as rs_pool_place(); true:
 void rs_pool_closer(resha_pool *p);      /* the closer may have waited for this */
 int rs_pool_nudges(resha_pool *p);       /* its threads may be nudged; 0, or negative with a record */
 void rs_jobs_leave(resha_pool *p);       /* its abandoned jobs are on their own */
+void rs_jobs_forked(void);               /* in a forked child */
 
 /* Around each call of a job's function on a thread; state: what resha_job_stopped() looks at. */
 void rs_job_begin(const uint32_t *state, const struct rs_local *locals, struct rs_records *records);

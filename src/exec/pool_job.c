@@ -135,6 +135,11 @@ static void job_run(struct rs_work *work)
 /* Loops that have ended cannot keep count of the values; jobs that outlast them share some. */
 static struct rs_lock left_locals = RS_LOCK_INIT;
 
+void rs_jobs_forked(void)
+{
+        left_locals = (struct rs_lock)RS_LOCK_INIT;
+}
+
 /* l: NULL where the loop has ended. */
 static void job_done(struct rs_loop *l, struct job *j)
 {

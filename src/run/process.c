@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "core/core.h"
+#include "exec/pool.h"
 #include "net/resolve.h"
 #include "net/share.h"
 #include "os/overflow.h"
@@ -37,6 +38,7 @@ static void forked(void)
         rs_overflow_forked();
         rs_resolve_forked();
         rs_share_forked();
+        rs_jobs_forked();
         rs_lane_forked();
         rs_watchdog_forked();
         rs_loop_forked();
