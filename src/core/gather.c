@@ -30,7 +30,7 @@ static void gather_child_done(struct rs_group *g, struct rs_task *t, int rc, con
 /* What items say that were never started. */
 void rs_gather_not_started(const resha_gather_opts *o, size_t from, size_t n)
 {
-        for (size_t i = from; i < n; i++) {
+        for (size_t i = from; i < n && (o->ret_status || o->ret_errors); i++) {
                 if (o->ret_status)
                         o->ret_status[i] = -ECANCELED;
                 if (o->ret_errors)
