@@ -342,7 +342,7 @@ TASK(slow_clients_that_take_all_places_keep_a_client_waiting_for_their_timeouts_
         ASSERT_OK(resha_sleep(RESHA_MS(1)));
         resha_instant start = resha_now();
         ASSERT_OK(behave(&w));
-        ASSERT_TRUE(test_ms_since(start) <= 10000);
+        ASSERT_TRUE(test_ms_since(start) <= 10100); /* the places are taken while it comes, not all before that */
         ASSERT_OK(resha_group_end(&slow, 0));
         ASSERT_EQ(w.timed_out, SLOW);
         resha_listener_shutdown(w.listener);
