@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -189,6 +190,13 @@ pid_t rs_sys_wait_any(struct rs_sys_ended *ret_ended)
 
         *ret_ended = (struct rs_sys_ended){ info.si_code, info.si_status };
         return rc < 0 ? rc : info.si_pid;
+}
+
+uint64_t rs_sys_file_id(int fd)
+{
+        struct stat s;
+
+        return fstat(fd, &s) == 0 ? (uint64_t)s.st_ino : 0;
 }
 
 bool rs_sys_wake_wait(int fd)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct rs_sys_ended;
@@ -36,6 +37,8 @@ int rs_sys_child_signals(void);         /* a descriptor that is readable when a 
 bool rs_sys_child_signals_read(int fd); /* true: SIGTERM */
 /* One that has ended and is to be reaped. 0: none has ended; negative: there is none. */
 pid_t rs_sys_wait_any(struct rs_sys_ended *ret_ended);
+
+uint64_t rs_sys_file_id(int fd); /* another one for another file or socket; 0: none is open */
 
 /* Waits for a byte, and takes all that have come. False: the other end is closed. */
 bool rs_sys_wake_wait(int fd);

@@ -15,6 +15,7 @@
 #include <resha/alloc.h>
 
 #include "sys/fork.h"
+#include "sys/ready.h"
 #include "sys/spawn.h"
 #include "sys/sys.h"
 #include "workers/workers.h"
@@ -22,6 +23,9 @@
 enum { NAME_BYTES = 15, AREA_LEAST = 64 * 1024 };
 #define LARGEST_DEFAULT ((size_t)1 << 20)
 #define LARGEST_MOST ((size_t)1 << 40)
+
+/* How long a template may take to end: of which a sign was seen; that was asked to, and has workers that do not die. */
+static const int64_t LOST_NS = 200000000, STOP_NS = 3000000000;
 
 /* ---- seats ---- */
 
@@ -146,6 +150,17 @@ void rs_seat_kill(resha_workers *w, struct rs_seat *s, uint32_t generation)
         (void)rs_sys_send(w->control, "", 1); /* full: there are bytes enough, it looks at all desks for each */
 }
 
+/* Until the other end of `control`, which is the template's alone, is closed. False: it is still open. */
+static bool template_ends(const resha_workers *w, int64_t within)
+{
+        struct pollfd fd = { .fd = w->control, .events = POLLIN };
+        int64_t until = rs_sys_now() + within, left;
+
+        while ((left = until - rs_sys_now()) > 0 && !fd.revents)
+                (void)rs_ready_wait(&fd, 1, (int)(left / 1000000) + 1);
+        return fd.revents != 0;
+}
+
 int rs_workers_lost(resha_workers *w)
 {
         struct rs_sys_ended e = { 0 };
@@ -155,6 +170,11 @@ int rs_workers_lost(resha_workers *w)
         rs_unlock(&w->lock);
         if (closing)
                 return resha_fail_at(-EBADF, NULL, "workers \"%s\": they are stopped", w->name);
+        if (!template_ends(w, LOST_NS))
+                return resha_fail_at(RESHA_EPROCESS, NULL,
+                                     "workers \"%s\": a worker has shut down the socket that it shares with the "
+                                     "program; stop these and start the program anew",
+                                     w->name);
         if (rs_sys_wait_child(w->template, -1, RS_WAIT_KEEP, &e) <= 0)
                 return resha_fail_at(RESHA_EPROCESS, NULL, "workers \"%s\": their template process has ended", w->name);
         return resha_fail_at(RESHA_EPROCESS, NULL,
@@ -335,7 +355,9 @@ void resha_workers_stop(resha_workers *w)
                 return;
         send_home(w);
         if (!w->simulated && w->pid == rs_sys_pid()) {
-                (void)rs_sys_shutdown(w->control, SHUT_RDWR);
+                (void)rs_sys_shutdown(w->control, SHUT_WR);
+                if (!template_ends(w, STOP_NS)) /* somebody has stopped it; the workers end with it */
+                        (void)rs_sys_kill(w->template, SIGKILL);
                 (void)rs_sys_wait_child(w->template, -1, 0, &e);
         }
         rs_workers_unref(w);

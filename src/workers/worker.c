@@ -27,8 +27,16 @@ struct worker {
         int init; /* its result */
         struct rs_said init_said;
         uint32_t generation;
+        uint64_t file; /* what fd is */
         int64_t told;
 };
+
+static bool in_child; /* of a worker, which has forked */
+
+static void forked(void)
+{
+        in_child = true;
+}
 
 static void tell(struct worker *k, int64_t now)
 {
@@ -56,6 +64,8 @@ static int run(resha_fn *fn, void *arg, struct rs_said *said)
 
         rs_thread_records_set(&records);
         int rc = fn(arg);
+        if (in_child)
+                rs_task_abort(NULL, "a forked child returns from an item of a worker: end it with _exit() or exec()");
         rs_thread_records_set(NULL);
         if (rc < 0)
                 say(said, rs_records_find(&records, rc));
@@ -79,6 +89,12 @@ static int call(void *arg)
         return c->fn(c->data, c->size, &c->ret_data, &c->ret_size);
 }
 
+/* False: the program is gone, or an item has closed the descriptor and opened something else, where no byte comes. */
+static bool wait_for_byte(const struct worker *k)
+{
+        return rs_sys_file_id(k->fd) == k->file && rs_sys_wake_wait(k->fd);
+}
+
 /* Where a result of that size goes. There is room for one of the largest when those before have been fetched. */
 static uint64_t make_room(struct worker *k, size_t size)
 {
@@ -88,7 +104,7 @@ static uint64_t make_room(struct worker *k, size_t size)
                 __atomic_store_n(&d->want_room, 1, __ATOMIC_SEQ_CST);
                 tell(k, k->told);
                 while (__atomic_load_n(&d->want_room, __ATOMIC_SEQ_CST))
-                        if (!rs_sys_wake_wait(k->fd))
+                        if (!wait_for_byte(k))
                                 rs_sys_exit(0);
                 d->ret_used = 0;
         }
@@ -187,12 +203,14 @@ void rs_worker_main(resha_workers *w, struct rs_seat *s)
 {
         struct worker k = { .w = w, .desk = s->desk, .fd = s->theirs, .generation = s->desk->generation };
 
+        k.file = rs_sys_file_id(k.fd);
+        (void)rs_thread_at_fork(NULL, NULL, forked); /* fails for want of memory: then the child is not found out */
         if (w->memory)
                 k.init = limit(w, &k.init_said);
         if (w->init && k.init == 0)
                 init(&k);
         do
                 run_desk(&k);
-        while (rs_sys_wake_wait(k.fd));
+        while (wait_for_byte(&k));
         rs_sys_exit(0);
 }

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* Items that do to their worker, and to its template, what they must not: the program goes on, and says what it is. */
+
+#include "common.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum what { WELL, SHUT, SWAP, FORK, KILL, HALT };
+
+static void shut_all(void)
+{
+        for (int fd = 3; fd < 64; fd++)
+                shutdown(fd, SHUT_RDWR);
+}
+
+/* Another socket stands where the worker's was. */
+static void swap_all(void)
+{
+        int fds[2];
+
+        for (int fd = 3; fd < 64; fd++)
+                close(fd);
+        for (int i = 0; i < 4; i++)
+                ASSERT_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+}
+
+static int wild(void *arg)
+{
+        switch (*(enum what *)arg) {
+        case WELL: break;
+        case SHUT: shut_all(); break;
+        case SWAP: swap_all(); break;
+        case FORK: (void)fork(); break;
+        case KILL: raise(SIGKILL); break;
+        case HALT: kill(getppid(), SIGSTOP); break;
+        }
+        return 0;
+}
+
+/* The fourth of eight does that. */
+static int map_wild(void *w, enum what what)
+{
+        enum what items[8] = { [3] = what };
+
+        return resha_workers_map(w, wild, items, 8, sizeof items[0], NULL);
+}
+
+static void with_workers(unsigned processes, resha_fn *fn)
+{
+        resha_workers *w RESHA_CLEANUP(resha_workers_stopp) = NULL;
+
+        if (test_is_sim())
+                test_skip("needs processes");
+        ASSERT_OK(resha_workers_start(&(resha_workers_opts){ .processes = processes }, &w));
+        RUN(fn, w);
+}
+
+static int shut(void *w)
+{
+        int rc = map_wild(w, SHUT);
+
+        ASSERT_EQ(rc, RESHA_EPROCESS);
+        ASSERT_TRUE(strstr(resha_error_of(rc)->text, "a worker has shut down the socket"));
+        return 0;
+}
+
+TEST(a_worker_that_shuts_its_socket_down_ends_the_map_and_blocks_nobody)
+{
+        with_workers(2, shut);
+}
+
+static int swap(void *w)
+{
+        for (int i = 0; i < 3; i++)
+                ASSERT_OK(map_wild(w, SWAP));
+        return map_wild(w, WELL);
+}
+
+TEST(a_worker_that_has_another_socket_in_place_of_its_own_is_replaced)
+{
+        with_workers(2, swap);
+}
+
+/* It would be a second worker at the same desk, and its death nobody's. */
+static int forks(void *w)
+{
+        ASSERT_OK(map_wild(w, FORK));
+        ASSERT_EQ(map_wild(w, KILL), RESHA_EPROCESS);
+        return map_wild(w, WELL);
+}
+
+TEST(a_forked_child_that_returns_from_an_item_is_no_worker)
+{
+        with_workers(1, forks);
+}
+
+static int halt(void *w)
+{
+        return map_wild(w, HALT);
+}
+
+TEST(workers_whose_template_stands_still_are_stopped_all_the_same)
+{
+        with_workers(2, halt);
+}
+
+static int map_too_many(void *arg)
+{
+        enum what item = WELL;
+
+        (void)arg;
+        ASSERT_EQ(resha_pool_map(NULL, wild, &item, SIZE_MAX, 0, NULL), -EINVAL);
+        return 0;
+}
+
+TEST(a_map_of_more_items_than_can_be_is_refused_at_once)
+{
+        RUN(map_too_many, NULL);
+}
