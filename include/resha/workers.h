@@ -33,8 +33,9 @@ typedef struct resha_workers resha_workers;
 typedef struct resha_workers_opts {
         unsigned processes; /* 1..256 [one for each processor that the process may use] */
         unsigned chunk;     /* items that go to a worker in one message, 1..256 [chosen, and moved to who is idle] */
-        /* bytes that a worker may allocate beside what the process had at the start; then resha_malloc() and its kin
-         * give NULL there [0: no limit] */
+        /* bytes that a worker may allocate beside what the process had at the start; then resha_malloc(), malloc() and
+         * their kin give NULL there. What items have not given back counts, until one fails with -ENOMEM: then the
+         * worker is replaced [0: no limit] */
         size_t memory;
         size_t largest;      /* bytes of an item; of an argument and of a result, if they are bytes [1 MiB] */
         resha_duration time; /* that an item, or init, may take; then the worker is killed [0: no limit] */

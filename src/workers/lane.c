@@ -107,8 +107,8 @@ static int died(const resha_workers *w, const struct rs_cell *c)
                                      "worker process: exit status %d; an item ends by returning, not by exit()",
                                      c->status);
         if (w->memory && (c->status == SIGSEGV || c->status == SIGABRT))
-                snprintf(limit, sizeof limit, "; its memory is limited to %zu bytes (memory in the options)",
-                         w->memory);
+                snprintf(limit, sizeof limit, "; if for want of memory: it may have %.4g MiB (memory in the options)",
+                         (double)w->memory / 1048576);
         else if (c->status == SIGKILL)
                 snprintf(limit, sizeof limit, ", by somebody or by the kernel for want of memory (see dmesg)");
         else

@@ -101,7 +101,7 @@ static bool fill_seats(struct template *t)
 static bool tell(struct rs_desk *d, const struct rs_sys_ended *e)
 {
         uint32_t count = __atomic_load_n(&d->count, __ATOMIC_ACQUIRE), from = RS_CELL_RUNNING;
-        bool ran = false;
+        bool ran = e->code == CLD_EXITED && e->status == RS_WORKER_FULL && d->init != RS_CELL_RUNNING;
 
         for (uint32_t i = 0; i < count && i < RS_CELLS; i++)
                 ran |= rs_cell_state(&d->cells[i]) == RS_CELL_RUNNING ||

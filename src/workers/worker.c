@@ -5,6 +5,9 @@
  * to DONE: if not, the program has given it up, and this process is about to be killed. What was done is in shared
  * memory and so stays when the process ends, at the next item or otherwise.
  *
+ * Under a limit of memory an item that failed for want of it is the last one of its worker: what it holds, and may
+ * never give back, would be missed by those that come after it.
+ *
  * The byte is sent when all is run, at a failure, and each few milliseconds; the program looks at the cells, not at the
  * byte, so that one too many does no harm. */
 
@@ -160,6 +163,8 @@ static void run_cell(struct worker *k, unsigned i)
         }
         if (rc < 0 || now - k->told > TELL_NS)
                 tell(k, now);
+        if (rc == -ENOMEM && k->w->memory && k->init >= 0)
+                rs_sys_exit(RS_WORKER_FULL);
 }
 
 static void run_desk(struct worker *k)

@@ -45,6 +45,9 @@ struct rs_cell {
         uint64_t ret_at, ret_size; /* of the result, in the other area */
 };
 
+/* The exit status of a worker that has no memory left, between two items: nothing is held against the next one. */
+enum { RS_WORKER_FULL = 77 };
+
 /* What resha_fail() has said in a worker. */
 struct rs_said {
         char text[224];

@@ -115,6 +115,38 @@ TEST(a_limit_of_memory_may_be_larger_than_all_there_is)
         with_workers(&(resha_workers_opts){ .processes = 2, .memory = SIZE_MAX }, map_allocating);
 }
 
+/* Keeps all that it can get, or wants little. */
+static int wants(void *arg)
+{
+        struct job *j = arg;
+
+        if (j->n == 2 || (j->n >= 8 && j->n < 16))
+                while (j->result < 64 && resha_malloc(4 << 20))
+                        j->result++;
+        return allocates(NULL);
+}
+
+static int map_hungry(void *w)
+{
+        struct job jobs[24];
+        int status[24];
+
+        prepare(jobs, 24);
+        ASSERT_OK(resha_workers_map(w, wants, jobs, 24, sizeof jobs[0],
+                                    &(resha_gather_opts){ .keep_going = true, .ret_status = status }));
+        for (int i = 0; i < 24; i++)
+                ASSERT_EQ(status[i], i == 2 || (i >= 8 && i < 16) ? -ENOMEM : 0);
+        return 0;
+}
+
+TEST(what_an_item_holds_that_failed_for_want_of_memory_is_not_missed_by_the_others)
+{
+        if (TEST_ASAN || TEST_TSAN || TEST_VALGRIND)
+                test_skip("sanitizers have memory of their own");
+        with_workers(&(resha_workers_opts){ .processes = 1, .memory = 48 << 20 }, map_hungry);
+        with_workers(&(resha_workers_opts){ .processes = 2, .chunk = 1, .memory = 48 << 20 }, map_hungry);
+}
+
 /* ---- init ---- */
 
 static int *begun; /* shared: workers */
