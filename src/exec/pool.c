@@ -284,7 +284,9 @@ int rs_pool_enter(resha_pool *p, struct rs_loop **ret_loop, resha_pool **ret_poo
 int rs_pool_no_thread(int rc)
 {
         return resha_fail_at(rc, NULL,
-                             rc == -EBADF ? "the pool is being freed" : "no thread can be started for the pool");
+                             rc == -EBADF ? "the pool is being freed"
+                                          : "no thread can be started for the pool; allow more processes and memory "
+                                            "(ulimit -u, ulimit -v, pids.max of the control group)");
 }
 
 int rs_pool_nudges(resha_pool *p)

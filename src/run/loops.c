@@ -213,8 +213,10 @@ static void *thread_run(void *arg)
 static void cannot_start(struct side *s, int rc)
 {
         s->rc = s->error.code = rc;
-        snprintf(s->error.text, sizeof s->error.text, "no thread can be started for loop %zu of %zu: %s", s->number + 1,
-                 s->crew->n, resha_strerror(rc));
+        snprintf(s->error.text, sizeof s->error.text,
+                 "no thread can be started for loop %zu of %zu: %s; allow more processes and memory (ulimit -u, "
+                 "ulimit -v, pids.max of the control group)",
+                 s->number + 1, s->crew->n, resha_strerror(rc));
         failed(s);
         for (size_t i = s->number; i < s->crew->n; i++) /* those behind it are not begun, nor the caller's own */
                 ended(&s->crew->sides[i]);

@@ -295,6 +295,16 @@ static int fork_template(resha_workers *w)
         return rc < 0 ? rc : 0;
 }
 
+static const char *remedy(int rc)
+{
+        switch (rc) {
+        case -EMFILE: return "; each takes two descriptors at the start (ulimit -n)";
+        case -EAGAIN: return "; allow more processes (ulimit -u, pids.max of the control group)";
+        case -ENOMEM: return "; each shares twice `largest` bytes of address space with the program (ulimit -v)";
+        default: return "";
+        }
+}
+
 int resha_workers_start(const resha_workers_opts *opts, resha_workers **ret_workers)
 {
         static const resha_workers_opts defaults;
@@ -316,7 +326,7 @@ int resha_workers_start(const resha_workers_opts *opts, resha_workers **ret_work
                 rc = fork_template(w);
         if (rc < 0) {
                 take_down(w);
-                return resha_fail_at(rc, NULL, "workers \"%s\": %s", name, resha_strerror(rc));
+                return resha_fail_at(rc, NULL, "workers \"%s\": %s%s", name, resha_strerror(rc), remedy(rc));
         }
         *ret_workers = w;
         return 0;

@@ -374,7 +374,7 @@ TASK(without_a_thread_a_job_fails_and_the_next_may_not)
 
         rs_fault_hook = no_threads;
         ASSERT_EQ(resha_pool_run(NULL, count_up, &n, NULL), -EAGAIN);
-        ASSERT_HAS(resha_error_of(-EAGAIN)->text, "no thread can be started");
+        ASSERT_HAS(resha_error_of(-EAGAIN)->text, "no thread can be started for the pool; allow more");
         rs_fault_hook = NULL;
         ASSERT_EQ(resha_pool_run(NULL, count_up, &n, NULL), 1);
         return 0;

@@ -375,7 +375,8 @@ TEST(no_thread_can_be_started)
         int rc = run_loops(sleeps_long, items, LOOPS, sizeof items[0]);
         rs_fault_hook = NULL;
         ASSERT_EQ(rc, -EAGAIN);
-        ASSERT_HAS(error.text, "no thread can be started for loop 3 of 4");
+        ASSERT_HAS(error.text,
+                   "no thread can be started for loop 3 of 4: Resource temporarily unavailable; allow more");
 }
 
 static int waits_for_nobody_whatever_comes(void *arg)

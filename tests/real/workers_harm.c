@@ -3,10 +3,13 @@
 
 #include "common.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "workers/workers.h"
 
 enum what { WELL, SHUT, SWAP, FORK, KILL, HALT };
 
@@ -119,4 +122,21 @@ static int map_too_many(void *arg)
 TEST(a_map_of_more_items_than_can_be_is_refused_at_once)
 {
         RUN(map_too_many, NULL);
+}
+
+static int no_process(enum rs_syscall call)
+{
+        return call == RS_SYS_SPAWN ? -EAGAIN : 0;
+}
+
+TEST(workers_that_cannot_be_started_say_the_remedy)
+{
+        resha_workers *w;
+
+        if (test_is_sim())
+                test_skip("needs processes");
+        rs_fault_hook = no_process;
+        ASSERT_EQ(resha_workers_start(NULL, &w), -EAGAIN);
+        rs_fault_hook = NULL;
+        ASSERT_TRUE(strstr(resha_error_of(-EAGAIN)->text, "allow more processes (ulimit -u"));
 }
