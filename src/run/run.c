@@ -42,16 +42,21 @@ int rs_run_refuse(const resha_run_opts *opts, int code, const char *format, ...)
 /* Threads for calls about files: they wait for disks, not for processors, and start when they are needed. */
 enum { CREW_DEFAULT = 32 };
 
-/* The threshold of the watchdog: 0 is none. */
-static int64_t blocked_limit(resha_duration given)
+/* The threshold of the watchdog: 0 is none. False: what the environment says is no number of milliseconds. */
+static bool find_blocked_limit(resha_duration given, int64_t *ret)
 {
         const char *ms = getenv("RESHA_BLOCKED");
+        char *end = NULL;
 
-        if (ms && *ms >= '0' && *ms <= '9' && given.ns != INT64_MAX) {
-                long long n = strtoll(ms, NULL, 10);
-                return n > INT64_MAX / 1000000 ? 0 : n * 1000000;
-        }
-        return given.ns < 0 || given.ns == INT64_MAX ? 0 : given.ns;
+        *ret = given.ns < 0 || given.ns == INT64_MAX ? 0 : given.ns;
+        if (!ms || !*ms)
+                return true;
+        long long n = strtoll(ms, &end, 10);
+        if (*ms < '0' || *ms > '9' || *end)
+                return false;
+        if (given.ns != INT64_MAX)
+                *ret = n > INT64_MAX / 1000000 ? 0 : n * 1000000;
+        return true;
 }
 
 static bool env_true(const char *name)
@@ -78,7 +83,9 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
                 ret->slow_step = RESHA_MS(100);
         if (ret->slow_step.ns < 0 || ret->slow_step.ns == INT64_MAX)
                 ret->slow_step.ns = 0;
-        ret->blocked.ns = blocked_limit(ret->blocked);
+        if (!find_blocked_limit(ret->blocked, &ret->blocked.ns))
+                return rs_run_refuse(opts, -EINVAL, "RESHA_BLOCKED=%s: milliseconds, or 0 for no watchdog",
+                                     getenv("RESHA_BLOCKED"));
         if (!ret->threads) {
                 int n = rs_sys_processors();
                 ret->threads = n > 28 ? 32 : (unsigned)n + 4;

@@ -574,6 +574,16 @@ TEST(run_with_a_limit_of_a_nanosecond_for_blocks_does_not_look_all_the_time)
         ASSERT_TRUE(used <= 50000000);
 }
 
+TEST(run_refuses_a_limit_for_blocks_that_is_no_number)
+{
+        resha_error e = { 0 };
+
+        setenv("RESHA_BLOCKED", "50ms", 1);
+        ASSERT_EQ(resha_run(blocks, NULL, &(resha_run_opts){ .ret_error = &e }), -EINVAL);
+        unsetenv("RESHA_BLOCKED");
+        ASSERT_STR(e.text, "RESHA_BLOCKED=50ms: milliseconds, or 0 for no watchdog");
+}
+
 TEST(run_with_a_limit_for_blocks_beyond_all_time_has_none)
 {
         setenv("RESHA_BLOCKED", "18446744073710", 1); /* 2^64 + 448384 ns */
