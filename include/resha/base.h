@@ -58,7 +58,8 @@
 
 RESHA_BEGIN_DECLS
 
-/* What a task runs. 0 or more: good; negative: failed. Must not be left by longjmp or a C++ exception. */
+/* What a task runs. 0 or more: good; negative: failed. Must not be left by longjmp(), pthread_exit() or a C++
+ * exception. */
 typedef int resha_fn(void *arg);
 
 /* Releases what an item owns; never suspends. */
