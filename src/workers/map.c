@@ -273,7 +273,8 @@ static int run_map(struct rs_map *m)
         resha_workers *w = m->w;
 
         m->opts = m->opts ? m->opts : &defaults;
-        prepare(m);
+        if (m->n < UINT32_MAX) /* else it is refused */
+                prepare(m);
         int rc = enter(&l);
         if (rc == 0)
                 rc = check(m);

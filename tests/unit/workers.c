@@ -121,3 +121,21 @@ TASK(workers_bad_options_are_refused)
         resha_workers_stop(NULL);
         return 0;
 }
+
+static int echo_bytes(const void *data, size_t size, void **ret_data, size_t *ret_size)
+{
+        (void)data, (void)size, (void)ret_data, (void)ret_size;
+        return 0;
+}
+
+TASK(workers_too_many_items_are_refused)
+{
+        SIM_ONLY();
+        resha_workers *w RESHA_CLEANUP(resha_workers_stopp) = NULL;
+        resha_bytes one = { 0 };
+
+        ASSERT_OK(resha_workers_start(&(resha_workers_opts){ .processes = 1 }, &w));
+        ASSERT_EQ(resha_workers_map_bytes(w, echo_bytes, &one, SIZE_MAX, NULL), -EINVAL);
+        ASSERT_EQ(resha_workers_map(w, square, &one, SIZE_MAX, 0, NULL), -EINVAL);
+        return 0;
+}
