@@ -82,6 +82,12 @@ static void item_done(struct map *m, size_t i, int rc)
         __atomic_fetch_or(&m->state, RS_JOB_STOPPED, __ATOMIC_RELEASE);
 }
 
+/* Items of no size may be nowhere. */
+static void *item_at(const struct map *m, size_t i)
+{
+        return m->size ? m->items + i * m->size : m->items;
+}
+
 /* Works on one item. False: there is none for it. */
 static bool one_item(struct runner *r)
 {
@@ -93,7 +99,7 @@ static bool one_item(struct runner *r)
         size_t i = __atomic_fetch_add(&m->next, 1, __ATOMIC_RELAXED);
         if (i >= m->n)
                 return false;
-        item_done(m, i, m->fn(m->items + i * m->size));
+        item_done(m, i, m->fn(item_at(m, i)));
         if (rs_forks != forks)
                 rs_task_abort(m->task, "a forked child returns from a thread job into its parent's pool: end it with "
                                        "_exit() or exec()");
@@ -216,7 +222,7 @@ static void map_inline(struct rs_loop *l, struct map *m)
 {
         while (!nothing_to_do(m)) {
                 bool began = false;
-                int rc = rs_pool_inline(l, m->pool, m->fn, m->items + m->next * m->size, &began);
+                int rc = rs_pool_inline(l, m->pool, m->fn, item_at(m, m->next), &began);
                 if (began) {
                         item_done(m, m->next++, rc);
                 } else {

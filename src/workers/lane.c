@@ -150,12 +150,11 @@ static int done(struct rs_lane *lane, unsigned i)
         if (rc < 0)
                 return rs_map_failed(m, item, said(rc, &d->said[i]));
         if (m->bytes) {
-                int got = fetch(lane, c, (resha_bytes *)(void *)(m->items + item * m->size));
+                int got = fetch(lane, c, (resha_bytes *)(void *)rs_map_item(m, item));
                 if (got < 0)
                         return rs_map_failed(m, item, got);
         } else if (m->size) {
-                memcpy(m->items + item * m->size, rs_desk_items(d) + (size_t)i * ((m->size + 15) & ~(size_t)15),
-                       m->size);
+                memcpy(rs_map_item(m, item), rs_desk_items(d) + (size_t)i * ((m->size + 15) & ~(size_t)15), m->size);
         }
         rs_map_succeeded(m, item, rc);
         return 0;
@@ -294,7 +293,7 @@ static int put(struct rs_lane *lane, size_t item, uint64_t *used)
 {
         struct rs_map *m = lane->map;
         struct rs_desk *d = lane->seat->desk;
-        const void *data = m->items + item * m->size;
+        const void *data = rs_map_item(m, item);
         size_t size = m->size;
 
         if (m->bytes) {

@@ -143,7 +143,7 @@ static int call_inline(struct rs_map *m, char *copy, resha_bytes *b)
 
 static int run_inline(struct rs_map *m, size_t item, char *copy)
 {
-        char *data = m->items + item * m->size;
+        char *data = rs_map_item(m, item);
         resha_bytes b = { 0 }, *of = m->bytes ? (resha_bytes *)(void *)data : &b;
 
         b.data = of->data;
@@ -203,7 +203,7 @@ static void prepare(const struct rs_map *m)
         const resha_gather_opts *o = m->opts;
 
         for (size_t i = 0; i < m->n && m->bytes; i++) {
-                resha_bytes *b = (resha_bytes *)(void *)(m->items + i * m->size);
+                resha_bytes *b = (resha_bytes *)(void *)rs_map_item(m, i);
                 b->ret_data = NULL;
                 b->ret_size = 0;
         }

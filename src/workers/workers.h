@@ -166,6 +166,12 @@ struct rs_map {
         struct rs_list working; /* of rs_lane.node: those with a desk */
 };
 
+/* Items of no size may be nowhere. */
+static inline char *rs_map_item(const struct rs_map *m, size_t i)
+{
+        return m->size ? m->items + i * m->size : m->items;
+}
+
 /* A worker's share of a map. */
 struct rs_lane {
         struct rs_node node;

@@ -212,6 +212,8 @@ TEST(a_thread_of_high_priority_lets_the_holder_of_a_lock_go_on)
         pthread_attr_t attr[2];
         pthread_t t[2];
 
+        if (TEST_TSAN)
+                test_skip("it has locks of its own, and waits for them so");
         if (!on_one_processor(&attr[0], SCHED_FIFO, 1) || !on_one_processor(&attr[1], SCHED_OTHER, 0))
                 test_skip("no processor of one's own");
         ASSERT_OK(resha_channel_new(LARGE, 1, &s.tx, &s.rx));
