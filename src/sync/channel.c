@@ -23,6 +23,7 @@
 #include <resha/alloc.h>
 
 #include "sync/channel.h"
+#include "sync/item.h"
 #include "sys/sys.h"
 
 enum { ITEM_MAX = 65536, LOCK_LOOKS = 100, APART = 64 /* from other memory's cache lines */ };
@@ -145,17 +146,6 @@ static inline void unlock_side(struct rs_channel_side *s)
         __atomic_store_n(&s->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Items are mostly a pointer or an int: worth a copy without a call. */
-static inline void copy_item(void *to, const void *from, size_t size)
-{
-        if (size == sizeof(uint64_t))
-                memcpy(to, from, sizeof(uint64_t));
-        else if (size == sizeof(uint32_t))
-                memcpy(to, from, sizeof(uint32_t));
-        else
-                memcpy(to, from, size);
-}
-
 static inline uint32_t *turn_at(const struct rs_channel *c, char *place)
 {
         return (uint32_t *)(void *)(place + c->turn_at);
@@ -207,7 +197,7 @@ static inline __attribute__((always_inline)) int try_side(struct rs_channel *c, 
                 rc = closed && is_ready(c, s) ? 1 : closed ? 0 : -EAGAIN;
         }
         if (RS_LIKELY(rc == 1)) {
-                copy_item(send ? s->at : item, send ? item : s->at, c->item_size);
+                rs_item_copy(send ? s->at : item, send ? item : s->at, c->item_size);
                 advance(c, s);
         }
         unlock_side(s);

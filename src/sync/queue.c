@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "sync/item.h"
 #include "sync/line.h"
 #include "sync/queue.h"
 
@@ -42,17 +43,6 @@ struct resha_queue {
 
 /* ---- the ring ---- */
 
-/* Items are mostly a pointer or an int: worth a copy without a call. */
-static inline void copy_item(void *to, const void *from, size_t size)
-{
-        if (size == sizeof(uint64_t))
-                memcpy(to, from, sizeof(uint64_t));
-        else if (size == sizeof(uint32_t))
-                memcpy(to, from, sizeof(uint32_t));
-        else
-                memcpy(to, from, size);
-}
-
 static inline char *next_of(const resha_queue *q, char *at)
 {
         return at + q->item_size == q->end ? q->items : at + q->item_size;
@@ -60,7 +50,7 @@ static inline char *next_of(const resha_queue *q, char *at)
 
 static inline void append(resha_queue *q, const void *item)
 {
-        copy_item(q->tail, item, q->item_size);
+        rs_item_copy(q->tail, item, q->item_size);
         q->tail = next_of(q, q->tail);
         q->count++;
 }
@@ -235,7 +225,7 @@ static inline __attribute__((always_inline)) int try_put(struct rs_loop *l, resh
                         return rs_line_refuse("queue");
                 rs_list_remove(&q->getters, n);
                 struct rs_queue_wait *w = RS_CONTAINER(n, struct rs_queue_wait, wait.node);
-                copy_item(w->item, item, q->item_size);
+                rs_item_copy(w->item, item, q->item_size);
                 q->unfinished++;
                 rs_wake(&w->wait, 1);
                 return 1;
@@ -262,7 +252,7 @@ static __attribute__((noinline)) int get_otherwise(struct rs_loop *l, resha_queu
                 if (piled)
                         rs_pile_push(&q->pile, w->item);
                 else
-                        copy_item(ret_item, w->item, q->item_size);
+                        rs_item_copy(ret_item, w->item, q->item_size);
                 q->unfinished++;
                 rs_wake(&w->wait, 1);
         }
@@ -277,7 +267,7 @@ static inline __attribute__((always_inline)) int try_get(struct rs_loop *l, resh
                 return RS_UNLIKELY(q->kind != BOUNDED) ? get_otherwise(l, q, ret_item) : q->shutdown ? 0 : -EAGAIN;
         if (RS_UNLIKELY((n = q->putters.first) && q->home != l))
                 return rs_line_refuse("queue");
-        copy_item(ret_item, q->head, q->item_size);
+        rs_item_copy(ret_item, q->head, q->item_size);
         q->head = next_of(q, q->head);
         q->count--;
         if (n) {
