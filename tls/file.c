@@ -12,6 +12,7 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include "config.h"
 
@@ -100,6 +101,9 @@ void rs_tls_text_close(struct rs_tls_text *t)
         t->size = 0;
 }
 
+/* What OpenSSL reads out of a certificate when it is first looked at is read now, while one thread has it: others would
+ * find out whether that is there by a load that does not order what they read then. Whether the certificate is any good
+ * is for the verification to say. */
 int rs_tls_next_cert(BIO *bio, const struct rs_tls_text *t, unsigned count, X509 **ret_cert)
 {
         ERR_clear_error();
@@ -108,6 +112,8 @@ int rs_tls_next_cert(BIO *bio, const struct rs_tls_text *t, unsigned count, X509
         char what[sizeof t->label + 64];
 
         if (cert) {
+                (void)X509_check_purpose(cert, -1, 0);
+                ERR_clear_error();
                 *ret_cert = cert;
                 return 1;
         }
