@@ -251,9 +251,12 @@ static inline void park(struct rs_loop *l)
 
 intptr_t rs_wait(struct rs_loop *l, struct rs_wait *w)
 {
-        w->task = l->current;
-        w->task->wait = w;
-        RS_EVENT(l, RS_EVENT_PARK, w->task, w->what, 0);
+        struct rs_task *t = l->current;
+
+        w->task = t;
+        t->wait = w;
+        t->since = l->now;
+        RS_EVENT(l, RS_EVENT_PARK, t, w->what, 0);
         park(l);
         return w->result;
 }
