@@ -19,6 +19,7 @@
 #include <resha/fd.h>
 #include <resha/file.h>
 #include <resha/group.h>
+#include <resha/inspect.h>
 #include <resha/limiter.h>
 #include <resha/listener.h>
 #include <resha/local.h>

@@ -102,7 +102,14 @@ typedef struct resha_run_opts {
          * 250 ms with resha_main(); RESHA_FOREVER: none; $RESHA_BLOCKED, in ms, in place of either, 0: none] */
         resha_duration blocked;
         int *ret_signal; /* the first of those: SIGINT or SIGTERM, 0 for none [NULL]; written always */
-        uint64_t _reserved[4];
+        /* the inspector: a thread of the process and a socket, private to the user, by which `resha ps` and its kin
+         * look at all loops for which this is set (inspect.h). Not in the simulated world
+         * [false; $RESHA_INSPECT in place of either: 1, or 0 for none] */
+        bool inspect;
+        /* on this signal all tasks are written to stderr, as resha_dump() does, also of a loop that is blocked (not in
+         * the simulated world) [0: none; $RESHA_DUMP in place of it: USR1, USR2, QUIT, or a number] */
+        int dump_signal;
+        uint64_t _reserved[3];
 } resha_run_opts;
 
 /* Runs fn(arg) as the main task of a new loop on this thread, until it and all it started have ended. Prints nothing.

@@ -11,23 +11,18 @@
 
 #include "base/alloc.h"
 #include "core/core.h"
+#include "core/slab.h"
 #include "sys/sys.h"
 
-enum { RS_SLAB_TASKS = 64, RS_COPY_MAX = 16 * 1024, RS_NAME_MAX = 48 };
-
-struct slab {
-        struct rs_node node;
-        void *memory; /* as allocated: the slab is aligned in it */
-        struct rs_task tasks[RS_SLAB_TASKS];
-};
+enum { RS_COPY_MAX = 16 * 1024, RS_NAME_MAX = 48 };
 
 static bool slab_add(struct rs_loop *l)
 {
-        char *memory = resha_malloc(sizeof(struct slab) + _Alignof(struct slab));
+        char *memory = resha_malloc(sizeof(struct rs_slab) + _Alignof(struct rs_slab));
 
         if (!memory)
                 return false;
-        struct slab *s = (void *)(memory + _Alignof(struct slab) - (uintptr_t)memory % _Alignof(struct slab));
+        struct rs_slab *s = (void *)(memory + _Alignof(struct rs_slab) - (uintptr_t)memory % _Alignof(struct rs_slab));
         s->memory = memory;
         rs_list_push(&l->slabs, &s->node);
         for (size_t i = RS_SLAB_TASKS; i-- > 0;) {
@@ -57,7 +52,7 @@ void rs_slabs_free(struct rs_loop *l)
         struct rs_node *n;
 
         while ((n = rs_list_pop(&l->slabs)))
-                resha_free(RS_CONTAINER(n, struct slab, node)->memory);
+                resha_free(RS_CONTAINER(n, struct rs_slab, node)->memory);
 }
 
 struct rs_task *rs_task_new(struct rs_loop *l, resha_fn *fn, void *arg)
@@ -103,7 +98,7 @@ static void task_free(struct rs_loop *l, struct rs_task *t)
 void rs_slab_each(struct rs_loop *l, struct rs_node *slab, void (*fn)(struct rs_loop *l, struct rs_task *t, void *arg),
                   void *arg)
 {
-        struct slab *s = RS_CONTAINER(slab, struct slab, node);
+        struct rs_slab *s = RS_CONTAINER(slab, struct rs_slab, node);
 
         for (size_t i = 0; i < RS_SLAB_TASKS; i++)
                 if (s->tasks[i].fn)

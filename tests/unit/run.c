@@ -50,7 +50,7 @@ TEST(run_refuses_bad_options)
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
                 ASSERT_EQ(resha_run(gives, &(int){ 1 }, &(resha_run_opts){ .backend = names[i] }), -EINVAL);
         resha_run_opts o = { .backend = "sim" };
-        o._reserved[3] = 1;
+        o._reserved[2] = 1;
         ASSERT_EQ(resha_run(gives, &(int){ 1 }, &o), -EINVAL);
         ASSERT_EQ(test_run_opts(gives, &(int){ 1 }, &(resha_run_opts){ .threads = 100000 }), -EINVAL);
 }
