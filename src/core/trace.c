@@ -9,6 +9,8 @@
 
 #include <unwind.h>
 
+#include "core/trace.h"
+
 #include "core/core.h"
 #include "sys/switch.h"
 
@@ -22,8 +24,7 @@ struct trace {
         size_t max, depth, beyond;
 };
 
-/* Whether the function that begins there is a part of waiting, or of looking. */
-static bool is_inside(uintptr_t start)
+bool rs_trace_inside(uintptr_t function)
 {
         const uintptr_t inside[] = {
                 (uintptr_t)rs_switch_visit,    (uintptr_t)rs_wait,
@@ -35,7 +36,7 @@ static bool is_inside(uintptr_t start)
         };
 
         for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++)
-                if (start == inside[i])
+                if (function == inside[i])
                         return true;
         return false;
 }
@@ -47,7 +48,7 @@ static _Unwind_Reason_Code frame(struct _Unwind_Context *c, void *arg)
 
         if (!address || start == (uintptr_t)rs_task_entry)
                 return _URC_END_OF_STACK;
-        if (is_inside(start))
+        if (rs_trace_inside(start))
                 trace->depth = trace->beyond = 0;
         else if (trace->depth < trace->max)
                 trace->addresses[trace->depth++] = (const void *)address;

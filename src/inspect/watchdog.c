@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inspect/stacks.h"
 #include "sys/sanitize.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
@@ -46,21 +47,6 @@ struct stack {
         const void *addresses[DEPTH];
         size_t depth;
 };
-
-static void look_at_stack(const struct rs_watched *w, const struct rs_task *t, struct stack *s)
-{
-        const struct rs_loop *l = w->loop;
-        const char *native = l->native.bottom;
-        const struct rs_stack *at = t ? READ(t->stack) : NULL;
-        struct rs_stack task;
-        struct rs_observe_stacks stacks = { .end = (const void *)(uintptr_t)rs_task_entry };
-
-        if (native)
-                stacks.own = (struct rs_observe_stack){ native, native + l->native.size };
-        if (at && rs_observe_read(&task, at, sizeof task)) /* a large one may have been unmapped meanwhile */
-                stacks.task = (struct rs_observe_stack){ task.base + l->stacks.guard, task.top };
-        s->depth = rs_observe_stack(w->tid, &stacks, s->addresses, DEPTH);
-}
 
 /* ---- reports ---- */
 
@@ -105,7 +91,7 @@ static void blocked(struct rs_watched *w, int64_t ns)
         char text[160], copy[sizeof w->name] = "";
 
         const char *name = t ? name_of(t, copy, sizeof copy) : NULL, *site = t ? READ(t->site) : NULL;
-        look_at_stack(w, t, &s);
+        s.depth = rs_stacks_running(w->tid, l, t, s.addresses, DEPTH);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (stamp_of(l) != w->stamp)
                 return; /* it has gone on meanwhile: this may be of another task than what was told before */

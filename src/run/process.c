@@ -12,6 +12,7 @@
 #include "os/overflow.h"
 #include "os/signals.h"
 #include "sys/nudge.h"
+#include "sys/observe.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 #include "workers/workers.h"
@@ -40,6 +41,7 @@ static void forked(void)
         rs_share_forked();
         rs_jobs_forked();
         rs_lane_forked();
+        rs_observe_forked();
         rs_watchdog_forked();
         rs_loop_forked();
 }

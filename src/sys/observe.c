@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "sys/sys.h"
+#include "sys/thread.h"
 #include "sys/unwind.h"
 
 bool rs_observe_text(const char *from, char *buf, size_t size)
@@ -80,6 +81,22 @@ bool rs_observe_runs(pid_t tid)
         const char *name_end = read_proc(tid, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
 
         return name_end && strncmp(name_end, ") R", 3) == 0;
+}
+
+size_t rs_observe_untouched(const char *bottom, size_t size)
+{
+        unsigned char touched[256];
+        size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (size + page - 1) / page;
+
+        for (size_t done = 0; done < pages; done += sizeof touched) {
+                size_t n = pages - done < sizeof touched ? pages - done : sizeof touched;
+                if (mincore((void *)(uintptr_t)(bottom + done * page), n * page, touched) < 0)
+                        return 0;
+                const unsigned char *first = memchr(touched, 1, n);
+                if (first)
+                        return (done + (size_t)(first - touched)) * page;
+        }
+        return size;
 }
 
 #ifdef RS_HAVE_UNWIND
@@ -324,31 +341,51 @@ static size_t look_held(pid_t tid, const struct rs_observe_stacks *s, const void
 
 /* ---- all ---- */
 
+static struct rs_lock looks = RS_LOCK_INIT;
+
 void rs_observe_allow(void)
 {
         sigset_t set;
 
-        if (!install())
+        rs_lock(&looks);
+        bool installed = install();
+        rs_unlock(&looks);
+        if (!installed)
                 return;
         sigemptyset(&set);
         sigaddset(&set, signal_number);
         pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
+void rs_observe_forked(void)
+{
+        looks = (struct rs_lock)RS_LOCK_INIT;
+        state = IDLE;
+}
+
 size_t rs_observe_stack(pid_t tid, const struct rs_observe_stacks *s, const void **ret_addresses, size_t max)
 {
         struct place p;
+        size_t depth;
 
         if (!find_place(tid, &p))
                 return 0;
+        rs_lock(&looks);
         if (p.call == LONG_MAX || (p.call >= 0 && !never_restarts(p.call)))
-                return look_held(tid, s, ret_addresses, max);
-        return look_asleep(tid, &p, s, ret_addresses, max);
+                depth = look_held(tid, s, ret_addresses, max);
+        else
+                depth = look_asleep(tid, &p, s, ret_addresses, max);
+        rs_unlock(&looks);
+        return depth;
 }
 
 #else
 
 void rs_observe_allow(void)
+{
+}
+
+void rs_observe_forked(void)
 {
 }
 

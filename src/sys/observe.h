@@ -17,8 +17,9 @@ pid_t rs_observe_self(void);
  * or something else. */
 bool rs_observe_text(const char *from, char *buf, size_t size);
 
-/* The signal by which others look at it may reach this thread. One caller at a time. */
+/* The signal by which others look at it may reach this thread. */
 void rs_observe_allow(void);
+void rs_observe_forked(void); /* in a forked child */
 
 /* Of a thread, in nanoseconds since it was made; all 0 if the kernel does not say. */
 struct rs_observe_times {
@@ -34,6 +35,9 @@ bool rs_observe_runs(pid_t tid);
  * sanitizer comes in between. */
 bool rs_observe_read(void *to, const void *from, size_t size);
 
+/* How many of these bytes, from bottom on, lie in pages that nothing has ever been written to. bottom: of a page. */
+size_t rs_observe_untouched(const char *bottom, size_t size);
+
 /* Where stacks of that thread lie, from the end of the guard to the top. */
 struct rs_observe_stack {
         const char *bottom, *top;
@@ -43,8 +47,8 @@ struct rs_observe_stacks {
         const void *end;                   /* the function whose callers are of no interest */
 };
 
-/* Where that thread is now: its place, and the return addresses above it. How many; 0: it cannot be told. One caller at
- * a time. */
+/* Where that thread is now: its place, and the return addresses above it. How many; 0: it cannot be told. One look at a
+ * time: another caller waits. */
 size_t rs_observe_stack(pid_t tid, const struct rs_observe_stacks *s, const void **ret_addresses, size_t max);
 
 #endif

@@ -18,7 +18,6 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <ucontext.h>
 
 #include "sys/dwarf.h"
 
@@ -29,27 +28,6 @@ enum {
         FAR = 64 * 1024,     /* as far a frame pointer is looked for */
         TEXT_BEGINS = 65536, /* no code lies below */
 };
-
-void rs_registers_take(struct rs_registers *ret, const void *ucontext)
-{
-        const mcontext_t *m = &((const ucontext_t *)ucontext)->uc_mcontext;
-
-#ifdef __x86_64__
-        static const int names[RS_DWARF_RA] = {
-                REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-                REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15
-        };
-
-        *ret = (struct rs_registers){ .pc = (uintptr_t)m->gregs[REG_RIP], .known = 0xffff };
-        for (unsigned i = 0; i < RS_DWARF_RA; i++)
-                ret->registers[i] = (uintptr_t)m->gregs[names[i]];
-#else
-        *ret = (struct rs_registers){ .pc = m->pc, .known = UINT32_MAX };
-        for (unsigned i = 0; i <= RS_DWARF_RA; i++)
-                ret->registers[i] = m->regs[i];
-        ret->registers[RS_DWARF_SP] = m->sp;
-#endif
-}
 
 /* ---- what is known of a function ---- */
 
@@ -558,9 +536,7 @@ static bool step(struct rs_registers *c, const struct row *row, const struct cod
                         set_register(&caller, i, v);
         if (!read_register(&caller, RS_DWARF_RA, &caller.pc))
                 return false;
-#ifdef __aarch64__
-        caller.pc &= (UINT64_C(1) << 48) - 1; /* it may be signed */
-#endif
+        caller.pc = rs_code_address(caller.pc);
         bool moves = caller.pc != c->pc || frame != c->registers[RS_DWARF_SP];
         *c = caller;
         return moves && c->pc;
@@ -570,7 +546,7 @@ size_t rs_unwind(const struct rs_registers *from, const struct rs_memory *m, con
                  const void **ret_addresses, size_t max)
 {
         struct rs_registers c = *from;
-        bool exact = true; /* the place is that of the next instruction, which may be the function's first */
+        bool exact = !from->returns; /* the place is the next instruction, which may be the function's first */
         struct code code;
         struct table t;
         size_t n = 0;

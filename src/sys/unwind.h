@@ -4,6 +4,7 @@
 
 /* Stacks of threads that are somewhere, from a copy of their memory: see unwind.c. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,10 +22,24 @@ enum { RS_DWARF_FP = 29, RS_DWARF_SP = 31, RS_DWARF_RA = 30, RS_DWARF_REGISTERS 
 struct rs_registers {
         uintptr_t pc, registers[RS_DWARF_REGISTERS];
         uint32_t known;
+        bool returns; /* pc is where a call returns to, not the next instruction */
 };
 
 /* Of the context that a signal handler has interrupted: its third argument, a ucontext_t. Safe there. */
 void rs_registers_take(struct rs_registers *ret, const void *ucontext);
+
+/* Of a context that rs_switch() has saved. sp: what was stored in its *save; words: what lies there, RS_PARKED_WORDS of
+ * them at least. */
+enum { RS_PARKED_WORDS = 22 };
+void rs_registers_parked(struct rs_registers *ret, uintptr_t sp, const uintptr_t *words);
+
+static inline uintptr_t rs_code_address(uintptr_t ra)
+{
+#ifdef __aarch64__
+        ra &= (UINT64_C(1) << 48) - 1; /* it may be signed */
+#endif
+        return ra;
+}
 
 /* Copies of pieces of its memory. */
 struct rs_memory {

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Stacks for who looks at a loop: in place and from a copy, texts, and how much is used. */
+
+#include <pthread.h>
+#include <resha/alloc.h>
+#include <string.h>
+
+#include "inspect/stacks.h"
+#include "job.h"
+#include "sys/unwind.h"
+
+#if defined(__clang__)
+#define FRAME __attribute__((noinline))
+#else
+#define FRAME __attribute__((noinline, noclone))
+#endif
+
+static volatile int after_call;
+
+static FRAME int inner(resha_event *e)
+{
+        int rc = resha_event_wait(e);
+
+        after_call++;
+        return rc;
+}
+
+static FRAME int outer(void *arg)
+{
+        int rc = inner(arg);
+
+        after_call++;
+        return rc;
+}
+
+#ifdef RS_HAVE_UNWIND
+static const bool can_unwind = true;
+#else
+static const bool can_unwind = false;
+#endif
+
+/* The functions of a stack, "a b c". */
+static const char *names_of(const void *const *addresses, size_t n)
+{
+        static char names[1024];
+        const char *texts[RS_STACKS_DEPTH];
+        struct rs_texts *t = rs_texts_new();
+
+        ASSERT_TRUE(t != NULL);
+        names[0] = 0;
+        n = rs_texts_stack(t, addresses, n, texts);
+        for (size_t i = 0; i < n; i++) {
+                size_t at = strlen(names);
+                snprintf(names + at, sizeof names - at, "%s%.*s", i ? " " : "", (int)strcspn(texts[i], "+."), texts[i]);
+        }
+        rs_texts_free(t);
+        return names;
+}
+
+struct parked {
+        const void *sp, *top;
+        const void *addresses[RS_STACKS_DEPTH];
+        size_t n;
+};
+
+static void *look_by_copy(void *arg)
+{
+        struct parked *p = arg;
+        void *room = resha_malloc(RS_STACKS_ROOM);
+
+        p->n = rs_stacks_parked(p->sp, p->top, room, p->addresses, RS_STACKS_DEPTH);
+        resha_free(room);
+        return NULL;
+}
+
+static int with_parked(void (*look)(struct parked *p))
+{
+        resha_event e = { { 0 } };
+        resha_task t = { 0 };
+
+        if (!can_unwind)
+                test_skip("no unwinder for this processor");
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, outer, &e, &t));
+        ASSERT_OK(resha_yield());
+        const struct rs_task *task = t._task;
+        look(&(struct parked){ .sp = task->sp, .top = task->stack->top });
+        resha_event_set(&e);
+        return resha_group_end(&g, 0);
+}
+
+static void in_place(struct parked *p)
+{
+        p->n = rs_stacks_parked(p->sp, p->top, NULL, p->addresses, RS_STACKS_DEPTH);
+        ASSERT_STR(names_of(p->addresses, p->n), "resha_event_wait inner outer");
+}
+
+TASK(stacks_parked_is_read_where_it_lies)
+{
+        return with_parked(in_place);
+}
+
+static void by_copy(struct parked *p)
+{
+        pthread_t thread;
+
+        ASSERT_EQ(pthread_create(&thread, NULL, look_by_copy, p), 0);
+        pthread_join(thread, NULL);
+        ASSERT_STR(names_of(p->addresses, p->n), "resha_event_wait inner outer");
+}
+
+TASK(stacks_parked_is_read_by_another_thread_from_a_copy)
+{
+        return with_parked(by_copy);
+}
+
+static void garbage(struct parked *p)
+{
+        static char room[RS_STACKS_ROOM] __attribute__((aligned(8)));
+        const char *sp = p->sp;
+
+        for (ptrdiff_t i = -64; i < 2048; i += 4) {
+                p->n = rs_stacks_parked(sp + i, p->top, room, p->addresses, RS_STACKS_DEPTH);
+                ASSERT_TRUE(p->n <= RS_STACKS_DEPTH);
+        }
+        ASSERT_EQ(rs_stacks_parked(NULL, NULL, room, p->addresses, 4), 0);
+        ASSERT_EQ(rs_stacks_parked((void *)8, p->top, room, p->addresses, 4), 0);
+        ASSERT_EQ(rs_stacks_parked(p->top, p->sp, room, p->addresses, 4), 0);
+}
+
+TASK(stacks_garbage_faults_nowhere)
+{
+        return with_parked(garbage);
+}
+
+/* ---- texts ---- */
+
+TEST(stacks_texts_are_looked_up_once)
+{
+        struct rs_texts *t = rs_texts_new();
+        const char *code = (const char *)(uintptr_t)outer;
+        const char *first = rs_texts_get(t, code + 1);
+
+        ASSERT_HAS(first, "outer+0x1 (");
+        for (int i = 2; i < 300; i++)
+                ASSERT_TRUE(rs_texts_get(t, (const char *)(uintptr_t)i) != NULL);
+        ASSERT_PTR(rs_texts_get(t, code + 1), first);
+        rs_texts_free(t);
+        rs_texts_free(NULL);
+}
+
+/* ---- how much is used ---- */
+
+static FRAME int uses(size_t kib, resha_event *e)
+{
+        char block[1024];
+
+        memset(block, 1, sizeof block);
+        __asm__ volatile("" : : "r"(block) : "memory");
+        int rc = kib > 1 ? uses(kib - 1, e) : inner(e);
+        __asm__ volatile("" : : "r"(block) : "memory");
+        return rc;
+}
+
+static FRAME int deep_then_shallow(void *arg)
+{
+        resha_event *e = arg;
+        int rc = uses(100, &e[0]);
+
+        return rc < 0 ? rc : uses(1, &e[1]);
+}
+
+static struct rs_stack_use use_of(const resha_task *t)
+{
+        const struct rs_task *task = t->_task;
+        struct rs_stack_use u;
+
+        rs_stacks_use(task->stack, rs_loop_current->stacks.guard, task->sp, &u);
+        return u;
+}
+
+TASK(stacks_use_now_and_at_most)
+{
+        resha_event e[2] = { 0 };
+        resha_task t = { 0 };
+
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        ASSERT_OK(resha_spawn_task(&g, deep_then_shallow, e, &t));
+        ASSERT_OK(resha_yield());
+        struct rs_stack_use u = use_of(&t);
+        ASSERT_TRUE(u.used > 100 * 1024 && u.used <= u.high && u.high <= u.size);
+        ASSERT_TRUE(u.size > 180 * 1024 && u.size <= RS_STACK_DEFAULT - RS_STACK_GUARD);
+        ASSERT_EQ(rs_stack_nearly_full(&u), u.high > u.size / 5 * 4);
+        resha_event_set(&e[0]);
+        ASSERT_OK(resha_yield());
+        struct rs_stack_use then = use_of(&t);
+        ASSERT_TRUE(then.used < u.used / 4 && then.high >= u.high);
+        resha_event_set(&e[1]);
+        return resha_group_end(&g, 0);
+}
+
+TEST(stacks_use_of_nonsense_is_none)
+{
+        struct rs_stack k = { .base = (char *)64, .top = (char *)32, .size = 128 };
+        struct rs_stack_use u;
+
+        rs_stacks_use(&k, 64, NULL, &u);
+        ASSERT_EQ(u.used, 0);
+        ASSERT_EQ(u.high, 0);
+}
