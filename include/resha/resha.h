@@ -34,7 +34,9 @@
 #include <resha/scope.h>
 #include <resha/select.h>
 #include <resha/semaphore.h>
+#include <resha/shown.h>
 #include <resha/signal.h>
+#include <resha/stats.h>
 #include <resha/stream.h>
 #include <resha/task.h>
 #include <resha/time.h>

@@ -106,6 +106,10 @@ typedef struct resha_run_opts {
          * look at all loops for which this is set (inspect.h). Not in the simulated world
          * [false; $RESHA_INSPECT in place of either: 1, or 0 for none] */
         bool inspect;
+        /* looks for mistakes at some cost: steps from 50 ms on are reported, cancels that are ignored after 10 waits,
+         * failures of tasks that nobody looks at, and what is left open each with its place; exact stack marks. Where
+         * the run has no sink, reports are printed on stderr (docs/debug-mode.md) [false; also $RESHA_DEBUG=1] */
+        bool debug;
         /* on this signal all tasks are written to stderr, as resha_dump() does, also of a loop that is blocked (not in
          * the simulated world) [0: none; $RESHA_DUMP in place of it: USR1, USR2, QUIT, or a number] */
         int dump_signal;

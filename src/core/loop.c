@@ -26,6 +26,7 @@ static void fire_timers(struct rs_loop *l)
 
         while ((t = rs_heap_first(&l->timers)) && t->deadline <= l->now) {
                 rs_heap_remove(&l->timers, t);
+                l->counters.timers++;
                 t->fire(t);
         }
 }
@@ -44,6 +45,7 @@ static void take_completions(struct rs_loop *l)
                 rs_wake(&((struct op_owner *)op->owner)->wait, op->result);
                 count++;
         }
+        l->counters.wakes += count;
         l->crowd = count >= RS_CROWD;
 }
 
@@ -115,8 +117,9 @@ static __attribute__((noinline)) void stand_still(struct rs_loop *l)
         }
 }
 
-/* `waits` is known where it is called: the loop that has the thread to itself does not pay for the other. */
-static inline __attribute__((always_inline)) void wait_for_world(struct rs_loop *l, bool waits)
+/* Until when it has slept; INT64_MIN: it has not. `waits` is known where it is called: the loop that has the thread to
+ * itself does not pay for the other. */
+static inline __attribute__((always_inline)) int64_t wait_for_world(struct rs_loop *l, bool waits)
 {
         const struct rs_timer *first = rs_heap_first(&l->timers);
         int64_t deadline = l->ready_first ? INT64_MIN : first ? first->deadline : INT64_MAX;
@@ -124,16 +127,26 @@ static inline __attribute__((always_inline)) void wait_for_world(struct rs_loop 
 
         if (deadline == INT64_MAX && !outside) {
                 stand_still(l);
-                return;
+                return INT64_MAX;
         }
         if (l->ready_first && !outside && !l->simulated)
-                return;
+                return INT64_MIN;
         bool sleeps = waits && deadline > l->now && rs_inbox_sleep(l->inbox);
         l->backend->outside = l->jobs;
         int rc = l->backend->ops->wait(l->backend, sleeps ? deadline : INT64_MIN);
         if (sleeps)
                 rs_inbox_awake(l->inbox);
         waited(l, rc);
+        return sleeps ? deadline : INT64_MIN;
+}
+
+/* A timer for which it slept may come late: its task has waited for the loop. */
+static inline void slept(struct rs_loop *l, int64_t ns, int64_t due)
+{
+        l->counters.sleeps++;
+        l->counters.slept += ns;
+        if (due <= l->now)
+                rs_lag(&l->counters, l->now - due);
 }
 
 static inline __attribute__((always_inline)) void visit(struct rs_loop *l, bool waits)
@@ -143,10 +156,16 @@ static inline __attribute__((always_inline)) void visit(struct rs_loop *l, bool 
         if (RS_UNLIKELY(l->step.took))
                 rs_report_slow_step(l);
         rs_inbox_drain(l);
+        int64_t looked = l->now;
         l->now = rs_now(l);
+        if (waits)
+                rs_lag(&l->counters, l->now - looked);
         fire_timers(l);
-        wait_for_world(l, waits);
+        int64_t due = wait_for_world(l, waits);
+        looked = l->now;
         l->now = rs_now(l);
+        if (due != INT64_MIN)
+                slept(l, l->now - looked, due);
         fire_timers(l);
         rs_inbox_drain(l);
         if (RS_UNLIKELY(l->stacks.doomed != NULL))
@@ -224,7 +243,7 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
         l->native.tsan_fiber = rs_tsan_current();
         l->control = rs_switch_control();
         l->step.limit = l->simulated ? 0 : opts->slow_step.ns;
-        l->now = rs_now(l);
+        l->now = l->counters.began = rs_now(l);
         return 0;
 }
 

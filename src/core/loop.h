@@ -6,6 +6,8 @@
 
 #include "core/inbox.h"
 #include "core/ring.h"
+#include "core/shown.h"
+#include "core/stats.h"
 #include "core/task.h"
 #include "io/backend.h"
 
@@ -73,6 +75,7 @@ struct rs_loop {
         void (*watch_new)(struct rs_loop *l, struct rs_task *t); /* for tests, while `watch` is set: a task was made */
         bool deep, crowd; /* the task is in resha_deep_call(); the last poll has woken RS_CROWD tasks or more */
         bool simulated, strict, shuffle;
+        bool debug;      /* more is reported, and stacks are marked: docs/debug-mode.md */
         bool finished;   /* the main task has ended */
         bool deadlocked; /* nothing could wake anybody; main was cancelled for that */
         bool abandoned;  /* the grace is over and tasks are left: they are leaked */
@@ -82,6 +85,8 @@ struct rs_loop {
         struct rs_inbox *inbox;             /* what other threads post; counted, outlives the loop */
         resha_run_opts opts;
         uint64_t reports, switches, polls, ignored_cancels;
+        struct rs_counters counters;
+        struct rs_list shown; /* of struct rs_shown: what is open */
         struct rs_context native; /* of the loop itself, for the sanitizers */
         /* Of the layers above, made when first needed; they register a clean-up. programs: of the simulated world. */
         void *exec, *net, *programs;

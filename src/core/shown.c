@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* What is open, and what tasks say that they do.
+ *
+ * An object is in the list from the call that opens it to the one that closes it. It costs a dozen stores each time,
+ * and nothing in between: descriptions are made when somebody looks. Public calls that open things call each other; each
+ * notes its own return address on success, so that the outermost one's stays, which lies in the program.
+ *
+ * Invariants
+ *  1. Whatever is in the list is alive: each way to the end of an object takes it out before its memory goes.
+ *  2. The list is in order of opening; a marker of a walk is the only thing in it that has no kind.
+ *  3. Once the loop has ended, `loop` is NULL in all that is left, so that a late end does nothing. */
+
+#include "core/shown.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/core.h"
+#include "sys/symbol.h"
+
+/* ---- the list ---- */
+
+void rs_shown_add(struct rs_loop *l, struct rs_shown *s, const struct resha_shown_kind *kind, void *object, int fd)
+{
+        const struct rs_task *t = l->current;
+
+        *s = (struct rs_shown){ .kind = kind,
+                                .object = object,
+                                .loop = l,
+                                .task = t && !t->named ? t->name : NULL,
+                                .site = t ? t->site : NULL,
+                                .opened = l->now,
+                                .fd = fd };
+        rs_list_push(&l->shown, &s->node);
+        l->counters.shown++;
+        l->counters.descriptors += fd >= 0;
+}
+
+void rs_shown_remove(struct rs_shown *s)
+{
+        struct rs_loop *l = s->loop;
+
+        if (!l)
+                return;
+        rs_list_remove(&l->shown, &s->node);
+        l->counters.shown--;
+        l->counters.descriptors -= s->fd >= 0;
+        s->loop = NULL;
+}
+
+void rs_shown_describe(const struct rs_shown *s, char *buf, size_t size)
+{
+        int n = snprintf(buf, size, "%s%s%s", s->kind->kind, s->name ? " " : "", s->name ? s->name : "");
+
+        if (n < 0 || (size_t)n + 1 >= size || !s->kind->describe)
+                return;
+        buf[n] = ' ';
+        buf[n + 1] = '\0';
+        s->kind->describe(s->object, buf + n + 1, size - (size_t)n - 1);
+        if (!buf[n + 1])
+                buf[n] = '\0';
+}
+
+/* ---- walks ---- */
+
+static void insert_behind(struct rs_loop *l, struct rs_node *before, struct rs_node *n)
+{
+        struct rs_node *next = before ? before->next : l->shown.first;
+
+        n->prev = before;
+        n->next = next;
+        *(before ? &before->next : &l->shown.first) = n;
+        *(next ? &next->prev : &l->shown.last) = n;
+}
+
+void rs_shown_walk_begin(struct rs_loop *l, struct rs_shown *marker)
+{
+        *marker = (struct rs_shown){ .loop = l, .fd = -1 };
+        insert_behind(l, NULL, &marker->node);
+}
+
+struct rs_shown *rs_shown_walk_next(struct rs_shown *marker)
+{
+        struct rs_loop *l = marker->loop;
+        struct rs_node *n = marker->node.next;
+
+        rs_list_remove(&l->shown, &marker->node);
+        while (n && !RS_CONTAINER(n, struct rs_shown, node)->kind)
+                n = n->next;
+        if (n)
+                insert_behind(l, n, &marker->node);
+        else
+                marker->loop = NULL;
+        return n ? RS_CONTAINER(n, struct rs_shown, node) : NULL;
+}
+
+void rs_shown_walk_end(struct rs_shown *marker)
+{
+        if (marker->loop)
+                rs_list_remove(&marker->loop->shown, &marker->node);
+        marker->loop = NULL;
+}
+
+/* ---- left over ---- */
+
+/* stream tcp 127.0.0.1:80 (descriptor 7) was not closed: opened 1.2 s before by task "fetch" from x.c:31, at
+ * get+0x12 (x.c:88) */
+static void report_left(struct rs_loop *l, const struct rs_shown *s)
+{
+        char what[RESHA_DESCRIBE_MAX], at[160] = "", number[32] = "";
+
+        rs_shown_describe(s, what, sizeof what);
+        if (s->fd >= 0)
+                snprintf(number, sizeof number, " (descriptor %d)", s->fd);
+        bool known = s->opened_by && rs_symbol_format(s->opened_by, at, sizeof at);
+        rs_report(l, RESHA_REPORT_LEFT_OPEN, 0, NULL, "%s%s was not closed: opened %.1f s before%s%s%s%s%s%s%s", what,
+                  number, (double)(rs_now(l) - s->opened) / 1e9, s->task ? " by task \"" : "", s->task ? s->task : "",
+                  s->task ? "\"" : "", s->task && s->site ? " from " : "", s->task && s->site ? s->site : "",
+                  known ? ", at " : "", known ? at : "");
+}
+
+void rs_shown_left(struct rs_shown *s)
+{
+        if (s->loop && s->loop->debug)
+                report_left(s->loop, s);
+        rs_shown_remove(s);
+}
+
+void rs_shown_end(struct rs_loop *l)
+{
+        for (struct rs_node *n; (n = l->shown.first);) {
+                struct rs_shown *s = RS_CONTAINER(n, struct rs_shown, node);
+                if (s->kind && !s->ours)
+                        rs_shown_left(s);
+                else
+                        rs_shown_walk_end(s);
+        }
+}
+
+/* ---- objects of the program ---- */
+
+int resha_shown_begin(resha_shown *public, const resha_shown_kind *kind, void *object, const char *name,
+                      const uint64_t *values, const void *opened_by)
+{
+        struct rs_shown *s = rs_shown_of(public);
+        struct rs_loop *l = rs_loop_current;
+
+        if (!l)
+                return -EPERM;
+        if (kind->_reserved[0] | kind->_reserved[1])
+                return resha_fail_at(-EINVAL, NULL, "a reserved word of what is shown is not zero");
+        if (kind->count > RESHA_FIGURES_MAX)
+                return resha_fail_at(-EINVAL, NULL, "%zu figures of one object: at most %d", kind->count,
+                                     RESHA_FIGURES_MAX);
+        rs_shown_add(l, s, kind, object, -1);
+        s->name = name;
+        s->values = values;
+        s->opened_by = opened_by;
+        return 0;
+}
+
+void resha_shown_end(resha_shown *s)
+{
+        if (rs_shown_of(s)->loop == rs_loop_current)
+                rs_shown_remove(rs_shown_of(s));
+}
+
+/* ---- what tasks do ---- */
+
+void resha_doing_begin(resha_doing *d, const char *what, const char *text)
+{
+        struct rs_task *t = rs_loop_current ? rs_loop_current->current : NULL;
+
+        d->what = what;
+        d->text = text;
+        if (!t || d->_task)
+                return;
+        d->_task = t;
+        d->_outer = (struct resha_doing *)(uintptr_t)t->doing;
+        t->doing = d;
+}
+
+void resha_doing_end(resha_doing *d)
+{
+        struct rs_task *t = d->_task;
+
+        if (!t || !rs_loop_current || rs_loop_current->current != t)
+                return;
+        t->doing = d->_outer;
+        d->_task = NULL;
+}
+
+const resha_doing *resha_doing_current(void)
+{
+        return rs_loop_current && rs_loop_current->current ? rs_loop_current->current->doing : NULL;
+}

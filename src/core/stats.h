@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_CORE_STATS_H
+#define RS_CORE_STATS_H
+
+/* What a loop counts beside switches and polls. Everything here is changed by its own thread alone. */
+
+#include <stdint.h>
+
+#include <resha/stats.h>
+
+struct rs_loop;
+
+struct rs_counters {
+        uint64_t sleeps;      /* of the polls: they waited */
+        uint64_t wakes;       /* completions */
+        uint64_t timers;      /* that fired */
+        uint64_t shown;       /* objects in the list of the loop */
+        uint64_t descriptors; /* of those, with one */
+        int64_t began;        /* the loop's time */
+        int64_t slept;        /* ns */
+        int64_t lag_sum, lag_most;
+        uint64_t lag[RESHA_LAG_BUCKETS];
+};
+
+/* Index of the first power of two microseconds that is not less: of 1,000 ns 0, of 1,001 ns 1. */
+static inline unsigned rs_lag_bucket(int64_t ns)
+{
+        uint64_t us = ((uint64_t)ns + 999) / 1000;
+        unsigned bits = us > 1 ? 64 - (unsigned)__builtin_clzll(us - 1) : 0;
+
+        return bits < RESHA_LAG_BUCKETS ? bits : RESHA_LAG_BUCKETS - 1;
+}
+
+/* What became ready has waited for the loop, for that long. */
+static inline void rs_lag(struct rs_counters *c, int64_t ns)
+{
+        c->lag[rs_lag_bucket(ns)]++;
+        c->lag_sum += ns;
+        if (__builtin_expect(ns > c->lag_most, 0))
+                c->lag_most = ns;
+}
+
+/* Of a loop, or of a copy of its struct; of that, nobody knows who is ready. */
+void rs_stats(const struct rs_loop *l, int64_t now, resha_stats *ret_stats);
+uint64_t rs_stats_ready(const struct rs_loop *l); /* on its thread */
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+/* Figures as text: the exposition format 0.0.4 of Prometheus.
+ *
+ * They are gathered as samples that know nothing of the objects any more (names are copied), so that the text is made
+ * wherever and whenever there is time. A sample belongs to a family, which has a name, a help line and a type; all
+ * samples of a family stand together, as the format asks for. Objects of one kind that have the same name are one
+ * sample: two of the same labels would make a reader refuse the whole.
+ *
+ * Of another thread's loop everything is read by copies, and believed only as far as it makes sense. */
+
+#include "inspect/metrics.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <resha/stats.h>
+
+#include "base/alloc.h"
+#include "core/core.h"
+#include "sys/observe.h"
+#include "sys/sys.h"
+
+enum { SAMPLES_MOST = 4000, FAMILIES_MOST = 400, OBJECTS_MOST = 100 * 1000 };
+
+struct family {
+        char name[96], help[192], label[32];
+        enum resha_figure_type type;
+        bool seconds;
+};
+
+struct sample {
+        unsigned family, loop;
+        uint64_t value;
+        char name[96]; /* of the object; "": none */
+};
+
+struct histogram {
+        unsigned loop;
+        uint64_t sum;
+        uint64_t buckets[RESHA_LAG_BUCKETS];
+};
+
+struct rs_metrics {
+        struct family *families;
+        struct sample *samples;
+        struct histogram *lags;
+        size_t n_families, n_samples, n_lags;
+        size_t room_families, room_samples, room_lags;
+        bool failed;
+};
+
+/* ---- gathering ---- */
+
+struct rs_metrics *rs_metrics_new(void)
+{
+        return resha_calloc(1, sizeof(struct rs_metrics));
+}
+
+void rs_metrics_free(struct rs_metrics *m)
+{
+        if (!m)
+                return;
+        resha_free(m->families);
+        resha_free(m->samples);
+        resha_free(m->lags);
+        resha_free(m);
+}
+
+/* The next element of an array that grows; NULL: no memory, or more than `most`. */
+static void *grow(struct rs_metrics *m, void **array, size_t *n, size_t *room, size_t size, size_t most)
+{
+        if (*n >= most)
+                return NULL;
+        if (*n == *room) {
+                size_t more = *room ? *room * 2 : 16;
+                void *p = resha_realloc(*array, more * size);
+                if (!p) {
+                        m->failed = true;
+                        return NULL;
+                }
+                *array = p;
+                *room = more;
+        }
+        return (char *)*array + (*n)++ * size;
+}
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+        snprintf(to, size, "%s", from ? from : "");
+}
+
+/* The number of the family of that name; SIZE_MAX: there is none, and cannot be one. */
+static size_t family_of(struct rs_metrics *m, const struct family *wanted)
+{
+        for (size_t i = 0; i < m->n_families; i++)
+                if (strcmp(m->families[i].name, wanted->name) == 0)
+                        return i;
+        struct family *f = grow(m, (void **)&m->families, &m->n_families, &m->room_families, sizeof *f, FAMILIES_MOST);
+        if (!f)
+                return SIZE_MAX;
+        *f = *wanted;
+        return m->n_families - 1;
+}
+
+static void add_sample(struct rs_metrics *m, const struct family *f, unsigned loop, const char *name, uint64_t value)
+{
+        size_t family = family_of(m, f);
+
+        if (family == SIZE_MAX)
+                return;
+        for (size_t i = m->n_samples; i-- > 0;) {
+                struct sample *s = &m->samples[i];
+                if (s->family != family || s->loop != loop || strcmp(s->name, name) != 0)
+                        continue;
+                if (f->type == RESHA_FIGURE_MOST)
+                        s->value = value > s->value ? value : s->value;
+                else
+                        s->value += value;
+                return;
+        }
+        struct sample *s = grow(m, (void **)&m->samples, &m->n_samples, &m->room_samples, sizeof *s, SAMPLES_MOST);
+        if (!s)
+                return;
+        *s = (struct sample){ .family = (unsigned)family, .loop = loop, .value = value };
+        copy_text(s->name, sizeof s->name, name);
+}
+
+/* ---- of the loop itself ---- */
+
+#define COUNTER(field, help) \
+        { \
+                "resha_" #field "_total", help, offsetof(resha_stats, field), RESHA_FIGURE_COUNTER, false \
+        }
+#define GAUGE(field, name, help) \
+        { \
+                "resha_" name, help, offsetof(resha_stats, field), RESHA_FIGURE_GAUGE, false \
+        }
+
+static const struct {
+        const char *name, *help;
+        size_t offset;
+        enum resha_figure_type type;
+        bool seconds;
+} of_loop[] = {
+        { "resha_loop_seconds_total", "Time since the loop began.", offsetof(resha_stats, age), RESHA_FIGURE_COUNTER,
+          true },
+        { "resha_loop_idle_seconds_total", "Time in which the loop slept, with nothing to do.",
+          offsetof(resha_stats, slept), RESHA_FIGURE_COUNTER, true },
+        COUNTER(polls, "Looks of the loop at its backend."),
+        COUNTER(sleeps, "Looks that waited for something to come."),
+        COUNTER(switches, "Times that a task gave the thread away."),
+        COUNTER(spawned, "Tasks that were made."),
+        COUNTER(ended, "Tasks that have ended."),
+        COUNTER(wakes, "Operations that had to wait for the world, and are done."),
+        COUNTER(timers, "Timers that fired."),
+        COUNTER(calls, "System calls of the loop's backend."),
+        COUNTER(reports, "Reports to the sink of the run, or counted without one."),
+        COUNTER(ignored, "Waits of cancelled tasks that went on."),
+        GAUGE(tasks, "tasks", "Tasks that are alive."),
+        GAUGE(ready, "tasks_ready", "Tasks that wait for their turn, counted to 10,000."),
+        GAUGE(jobs, "jobs", "Thread jobs and look-ups under way, and references to the loop."),
+        GAUGE(stacks, "stacks_kept", "Stacks of tasks that have ended, kept for the next."),
+        GAUGE(shown, "open", "Streams, listeners, files, pools and other things that are open."),
+        GAUGE(descriptors, "open_descriptors", "Those of them that have a file descriptor."),
+        { "resha_loop_lag_most_seconds", "The longest that what became ready waited for the loop.",
+          offsetof(resha_stats, lag_most), RESHA_FIGURE_GAUGE, true },
+};
+
+static void add_stats(struct rs_metrics *m, unsigned loop, const resha_stats *s)
+{
+        for (size_t i = 0; i < sizeof of_loop / sizeof of_loop[0]; i++) {
+                struct family f = { .type = of_loop[i].type, .seconds = of_loop[i].seconds };
+                uint64_t value;
+                copy_text(f.name, sizeof f.name, of_loop[i].name);
+                copy_text(f.help, sizeof f.help, of_loop[i].help);
+                memcpy(&value, (const char *)s + of_loop[i].offset, sizeof value);
+                add_sample(m, &f, loop, "", value);
+        }
+        struct histogram *h = grow(m, (void **)&m->lags, &m->n_lags, &m->room_lags, sizeof *h, FAMILIES_MOST);
+        if (!h)
+                return;
+        h->loop = loop;
+        h->sum = (uint64_t)s->lag_sum.ns;
+        memcpy(h->buckets, s->lag, sizeof h->buckets);
+}
+
+/* ---- of what is shown ---- */
+
+/* Memory of the loop: its own, or copied from there. False: it is not there. */
+static bool take(bool here, void *to, const void *from, size_t size)
+{
+        if (!here)
+                return rs_observe_read(to, from, size);
+        memcpy(to, from, size);
+        return true;
+}
+
+static bool take_text(bool here, char *to, size_t size, const char *from)
+{
+        to[0] = '\0';
+        if (!from)
+                return true;
+        if (!here)
+                return rs_observe_text(from, to, size);
+        copy_text(to, size, from);
+        return true;
+}
+
+static bool valid_name(const char *name)
+{
+        if (!isalpha((unsigned char)name[0]) && name[0] != '_')
+                return false;
+        for (; *name; name++)
+                if (!isalnum((unsigned char)*name) && *name != '_')
+                        return false;
+        return true;
+}
+
+static void add_figure(struct rs_metrics *m, unsigned loop, bool here, const resha_figure *figure, const char *label,
+                       const char *name, uint64_t value)
+{
+        struct family f = { .type = figure->type, .seconds = figure->seconds };
+
+        copy_text(f.label, sizeof f.label, label);
+        if (take_text(here, f.name, sizeof f.name, figure->name) && valid_name(f.name) &&
+            take_text(here, f.help, sizeof f.help, figure->help))
+                add_sample(m, &f, loop, name, value);
+}
+
+static void add_object(struct rs_metrics *m, unsigned loop, bool here, const struct rs_shown *s)
+{
+        resha_figure figures[RESHA_FIGURES_MAX];
+        uint64_t values[RESHA_FIGURES_MAX];
+        char name[sizeof m->samples->name], label[sizeof m->families->label];
+        resha_shown_kind kind;
+
+        if (!take(here, &kind, s->kind, sizeof kind) || kind.count == 0 || kind.count > RESHA_FIGURES_MAX || !s->values)
+                return;
+        if (here && kind.refresh)
+                kind.refresh(s->object);
+        if (!take(here, figures, kind.figures, kind.count * sizeof figures[0]) ||
+            !take(here, values, s->values, kind.count * sizeof values[0]) ||
+            !take_text(here, name, sizeof name, s->name) || !take_text(here, label, sizeof label, kind.label))
+                return;
+        for (size_t i = 0; i < kind.count; i++)
+                add_figure(m, loop, here, &figures[i], valid_name(label) ? label : "name", name, values[i]);
+}
+
+static bool add_loop(struct rs_metrics *m, unsigned number, struct rs_loop *l, bool here)
+{
+        resha_stats stats;
+        struct rs_loop copy;
+
+        if (here) {
+                rs_stats(l, rs_now(l), &stats);
+                stats.ready = rs_stats_ready(l);
+        } else {
+                if (!rs_observe_read(&copy, l, sizeof copy))
+                        return false;
+                rs_stats(&copy, rs_sys_now(), &stats);
+        }
+        add_stats(m, number, &stats);
+        return true;
+}
+
+void rs_metrics_add(struct rs_metrics *m, struct rs_loop *l, bool here)
+{
+        unsigned loop = (unsigned)(l->last_mark >> RS_MARK_RUN);
+        const struct rs_node *n = NULL;
+
+        if (!add_loop(m, loop, l, here) || !take(here, &n, &l->shown.first, sizeof n))
+                return;
+        for (size_t i = 0; n && i < OBJECTS_MOST; i++) {
+                struct rs_shown s;
+                if (!take(here, &s, RS_CONTAINER(n, struct rs_shown, node), sizeof s))
+                        return;
+                if (s.kind)
+                        add_object(m, loop, here, &s);
+                n = s.node.next;
+        }
+}
+
+/* ---- the text ---- */
+
+struct text {
+        char *data;
+        size_t n, room;
+        bool failed;
+};
+
+static void say(struct text *t, const char *format, ...) RESHA_PRINTF(2, 3);
+
+static void say(struct text *t, const char *format, ...)
+{
+        for (;;) {
+                va_list args;
+                va_start(args, format);
+                int n = t->data ? vsnprintf(t->data + t->n, t->room - t->n, format, args) : 1024;
+                va_end(args);
+                if (n < 0 || t->failed)
+                        return;
+                if (t->data && (size_t)n < t->room - t->n) {
+                        t->n += (size_t)n;
+                        return;
+                }
+                size_t room = (t->room + (size_t)n + 1) * 2;
+                char *p = resha_realloc(t->data, room);
+                t->failed = !p;
+                if (t->failed)
+                        return;
+                t->data = p;
+                t->room = room;
+        }
+}
+
+/* Bytes of the UTF-8 character that begins here; 0: none does. */
+static unsigned utf8_length(const unsigned char *p)
+{
+        unsigned n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : 4;
+
+        if (n == 4 && (p[0] < 0xf0 || p[0] > 0xf4))
+                return 0;
+        for (unsigned i = 1; i < n; i++)
+                if ((p[i] & 0xc0) != 0x80)
+                        return 0;
+        return n;
+}
+
+/* Backslashes and line ends, in values of labels quotes as well, are escaped; what is no text becomes '?'. */
+static void say_escaped(struct text *t, const char *text, bool quotes)
+{
+        const unsigned char *p = (const unsigned char *)text;
+
+        for (unsigned n; *p; p += n ? n : 1) {
+                n = utf8_length(p);
+                if (*p == '\\' || (*p == '"' && quotes))
+                        say(t, "\\%c", *p);
+                else if (*p == '\n')
+                        say(t, "\\n");
+                else if (n == 0 || (*p < 0x20 && *p != '\t') || *p == 0x7f)
+                        say(t, "?");
+                else
+                        say(t, "%.*s", (int)n, (const char *)p);
+        }
+}
+
+static void say_head(struct text *t, const char *name, const char *help, const char *type)
+{
+        say(t, "# HELP %s ", name);
+        say_escaped(t, help, false);
+        say(t, "\n# TYPE %s %s\n", name, type);
+}
+
+static void say_value(struct text *t, uint64_t value, bool seconds)
+{
+        if (seconds)
+                say(t, "%" PRIu64 ".%09" PRIu64 "\n", value / 1000000000, value % 1000000000);
+        else
+                say(t, "%" PRIu64 "\n", value);
+}
+
+static void say_family(struct text *t, const struct rs_metrics *m, size_t family)
+{
+        const struct family *f = &m->families[family];
+
+        say_head(t, f->name, f->help, f->type == RESHA_FIGURE_COUNTER ? "counter" : "gauge");
+        for (size_t i = 0; i < m->n_samples; i++) {
+                const struct sample *s = &m->samples[i];
+                if (s->family != family)
+                        continue;
+                say(t, "%s{loop=\"%u\"", f->name, s->loop);
+                if (s->name[0]) {
+                        say(t, ",%s=\"", f->label);
+                        say_escaped(t, s->name, true);
+                        say(t, "\"");
+                }
+                say(t, "} ");
+                say_value(t, s->value, f->seconds);
+        }
+}
+
+/* Buckets are cumulative; the last one has no bound. */
+static void say_lag(struct text *t, const struct histogram *h)
+{
+        uint64_t below = 0;
+
+        for (unsigned i = 0; i < RESHA_LAG_BUCKETS; i++) {
+                uint64_t us = UINT64_C(1) << i;
+                below += h->buckets[i];
+                say(t, "resha_loop_lag_seconds_bucket{loop=\"%u\",le=\"", h->loop);
+                if (i < RESHA_LAG_BUCKETS - 1)
+                        say(t, "%" PRIu64 ".%06" PRIu64 "\"} %" PRIu64 "\n", us / 1000000, us % 1000000, below);
+                else
+                        say(t, "+Inf\"} %" PRIu64 "\n", below);
+        }
+        say(t, "resha_loop_lag_seconds_sum{loop=\"%u\"} ", h->loop);
+        say_value(t, h->sum, true);
+        say(t, "resha_loop_lag_seconds_count{loop=\"%u\"} %" PRIu64 "\n", h->loop, below);
+}
+
+int rs_metrics_text(const struct rs_metrics *m, char **ret_text, size_t *ret_size)
+{
+        struct text t = { 0 };
+
+        say_head(&t, "resha_loop_lag_seconds", "How long what became ready waited for the loop.", "histogram");
+        for (size_t i = 0; i < m->n_lags; i++)
+                say_lag(&t, &m->lags[i]);
+        for (size_t i = 0; i < m->n_families; i++)
+                say_family(&t, m, i);
+        if (m->failed || t.failed) {
+                resha_free(t.data);
+                return -ENOMEM;
+        }
+        *ret_text = t.data;
+        *ret_size = t.n;
+        return 0;
+}
+
+/* ---- the public calls ---- */
+
+int resha_stats_text(char **ret_text, size_t *ret_size)
+{
+        struct rs_loop *l = rs_loop_current;
+        size_t size = 0;
+
+        if (!l)
+                return -EPERM;
+        struct rs_metrics *m = rs_metrics_new();
+        if (m)
+                rs_metrics_add(m, l, true);
+        int rc = m ? rs_metrics_text(m, ret_text, &size) : -ENOMEM;
+        rs_metrics_free(m);
+        if (rc == 0 && ret_size)
+                *ret_size = size;
+        return rc;
+}
+
+int resha_stats_write(int fd)
+{
+        char *text;
+        size_t size;
+        int rc = resha_stats_text(&text, &size);
+
+        if (rc < 0)
+                return rc;
+        for (size_t done = 0; rc == 0 && done < size;) {
+                ssize_t n = rs_sys_write(fd, text + done, size - done);
+                if (n >= 0)
+                        done += (size_t)n;
+                else if (n != -EINTR)
+                        rc = resha_fail_at((int)n, NULL, "statistics to descriptor %d: %s", fd, resha_strerror((int)n));
+        }
+        resha_free(text);
+        return rc;
+}
