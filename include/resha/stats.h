@@ -3,7 +3,8 @@
 #define RESHA_STATS_H
 
 /* Counters of a loop, and all figures of the program as text for monitoring. They are always on: nothing is counted
- * at a switch, a few instructions at each look of the loop at the world. docs/monitoring.md has a server of /metrics. */
+ * at a switch, a few instructions at each look of the loop at the world. docs/monitoring.md has a server of
+ * /metrics. */
 
 #include <resha/base.h>
 #include <resha/time.h>
@@ -27,12 +28,12 @@ typedef struct resha_stats {
         uint64_t reports;     /* told to the sink, or counted in its place */
         uint64_t ignored;     /* waits that said -ECANCELED */
         /* now */
-        uint64_t tasks;         /* alive */
-        uint64_t ready;         /* of them: wait for their turn; counted to 10,000 */
-        uint64_t jobs;          /* thread jobs and look-ups under way, and references to the loop */
-        uint64_t stacks;        /* of tasks that have ended, kept for the next */
-        uint64_t shown;         /* streams, listeners, files, pools and so on that are open */
-        uint64_t descriptors;   /* those of them that have a file descriptor */
+        uint64_t tasks;       /* alive */
+        uint64_t ready;       /* of them: wait for their turn; counted to 10,000 */
+        uint64_t jobs;        /* thread jobs and look-ups under way, and references to the loop */
+        uint64_t stacks;      /* of tasks that have ended, kept for the next */
+        uint64_t shown;       /* streams, listeners, files, pools and so on that are open */
+        uint64_t descriptors; /* those of them that have a file descriptor */
         /* How long what became ready waited for the loop, one at each look: the time that tasks ran since the look
          * before, or by how much the first timer came late after a sleep. lag[i]: those of at most 2^i us that were
          * longer than 2^(i-1); the last: all above. In an embedded run only timers. */
@@ -47,7 +48,8 @@ RESHA_API int resha_stats_get(resha_stats *ret_stats);
 
 /* All figures of the loops of this process, their pools, sessions and whatever is shown (shown.h), in the text format
  * 0.0.4 of Prometheus ("text/plain; version=0.0.4"): each loop's with label loop="1" and so on. *ret_text ends with a
- * NUL and is freed with resha_free(); ret_size, without it, may be NULL. 0, -ENOMEM, -EPERM outside of a loop. [loop] */
+ * NUL and is freed with resha_free(); ret_size, without it, may be NULL. 0, -ENOMEM, -EPERM outside of a loop.
+ * [loop] */
 RESHA_API int resha_stats_text(char **ret_text, size_t *ret_size);
 
 /* The same, written to the descriptor: a file or a pipe, which it may wait for with the whole thread. 0, or negative of

@@ -2,8 +2,8 @@
 /* What is open, and what tasks say that they do.
  *
  * An object is in the list from the call that opens it to the one that closes it. It costs a dozen stores each time,
- * and nothing in between: descriptions are made when somebody looks. Public calls that open things call each other; each
- * notes its own return address on success, so that the outermost one's stays, which lies in the program.
+ * and nothing in between: descriptions are made when somebody looks. Public calls that open things call each other;
+ * each notes its own return address on success, so that the outermost one's stays, which lies in the program.
  *
  * Invariants
  *  1. Whatever is in the list is alive: each way to the end of an object takes it out before its memory goes.

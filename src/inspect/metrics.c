@@ -130,9 +130,9 @@ static void add_sample(struct rs_metrics *m, const struct family *f, unsigned lo
 
 /* ---- of the loop itself ---- */
 
-#define COUNTER(field, help) \
+#define COUNTER(field, name, help) \
         { \
-                "resha_" #field "_total", help, offsetof(resha_stats, field), RESHA_FIGURE_COUNTER, false \
+                "resha_" name "_total", help, offsetof(resha_stats, field), RESHA_FIGURE_COUNTER, false \
         }
 #define GAUGE(field, name, help) \
         { \
@@ -149,16 +149,16 @@ static const struct {
           true },
         { "resha_loop_idle_seconds_total", "Time in which the loop slept, with nothing to do.",
           offsetof(resha_stats, slept), RESHA_FIGURE_COUNTER, true },
-        COUNTER(polls, "Looks of the loop at its backend."),
-        COUNTER(sleeps, "Looks that waited for something to come."),
-        COUNTER(switches, "Times that a task gave the thread away."),
-        COUNTER(spawned, "Tasks that were made."),
-        COUNTER(ended, "Tasks that have ended."),
-        COUNTER(wakes, "Operations that had to wait for the world, and are done."),
-        COUNTER(timers, "Timers that fired."),
-        COUNTER(calls, "System calls of the loop's backend."),
-        COUNTER(reports, "Reports to the sink of the run, or counted without one."),
-        COUNTER(ignored, "Waits of cancelled tasks that went on."),
+        COUNTER(polls, "polls", "Looks of the loop at its backend."),
+        COUNTER(sleeps, "sleeps", "Looks that waited for something to come."),
+        COUNTER(switches, "task_switches", "Times that a task gave the thread away."),
+        COUNTER(spawned, "tasks_spawned", "Tasks that were made."),
+        COUNTER(ended, "tasks_ended", "Tasks that have ended."),
+        COUNTER(wakes, "wakes", "Operations that had to wait for the world, and are done."),
+        COUNTER(timers, "timers_fired", "Timers that fired."),
+        COUNTER(calls, "system_calls", "System calls of the loop's backend."),
+        COUNTER(reports, "reports", "Reports to the sink of the run, or counted without one."),
+        COUNTER(ignored, "cancels_ignored", "Waits of cancelled tasks that went on."),
         GAUGE(tasks, "tasks", "Tasks that are alive."),
         GAUGE(ready, "tasks_ready", "Tasks that wait for their turn, counted to 10,000."),
         GAUGE(jobs, "jobs", "Thread jobs and look-ups under way, and references to the loop."),
