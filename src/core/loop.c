@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "core/core.h"
+#include "sys/observe.h"
 #include "sys/sanitize.h"
 #include "sys/switch.h"
 #include "sys/sys.h"
@@ -172,6 +173,32 @@ static inline __attribute__((always_inline)) void visit(struct rs_loop *l, bool 
                 rs_stacks_bury(&l->stacks);
 }
 
+/* ---- all loops ---- */
+
+struct rs_loop *rs_loops;
+static struct rs_lock loops_lock = RS_LOCK_INIT;
+
+static void loops_add(struct rs_loop *l)
+{
+        l->tid = rs_observe_self();
+        rs_lock(&loops_lock);
+        l->next_loop = rs_loops;
+        rs_loops = l;
+        rs_unlock(&loops_lock);
+}
+
+/* One of a forked child's parent is in no list. */
+static void loops_remove(struct rs_loop *l)
+{
+        rs_lock(&loops_lock);
+        struct rs_loop **at = &rs_loops;
+        while (*at && *at != l)
+                at = &(*at)->next_loop;
+        if (*at)
+                *at = l->next_loop;
+        rs_unlock(&loops_lock);
+}
+
 /* ---- the main task ---- */
 
 static int cleanups(void *arg)
@@ -195,7 +222,8 @@ void rs_loop_forked(void)
 {
         struct rs_task *t = rs_loop_current ? rs_loop_current->current : NULL;
 
-        rs_loop_current = NULL;
+        loops_lock = (struct rs_lock)RS_LOCK_INIT;
+        rs_loops = rs_loop_current = NULL;
         rs_forks++;
         if (t)
                 t->scope = t->outermost = &forked_around;
@@ -222,6 +250,8 @@ void rs_cleanup_remove(struct rs_loop *l, struct rs_cleanup *c)
         rs_list_remove(&l->cleanups, &c->node);
 }
 
+/* ---- its beginning and end ---- */
+
 /* Loops ever made: marks tell tasks of one from those of another. */
 static uint32_t runs;
 
@@ -244,6 +274,7 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
         l->control = rs_switch_control();
         l->step.limit = l->simulated ? 0 : opts->slow_step.ns;
         l->now = l->counters.began = rs_now(l);
+        loops_add(l);
         return 0;
 }
 
@@ -330,6 +361,7 @@ void rs_loop_done(struct rs_loop *l)
                 c->fn(c);
         }
         rs_timer_clear(l, &l->grace);
+        loops_remove(l);
         size_t posts = rs_inbox_close(l->inbox);
         if (posts)
                 rs_report(l, RESHA_REPORT_DROPPED, 0, NULL,

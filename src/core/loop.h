@@ -4,6 +4,8 @@
 
 /* The loop, one of a thread. */
 
+#include <sys/types.h>
+
 #include "core/inbox.h"
 #include "core/ring.h"
 #include "core/shown.h"
@@ -90,9 +92,15 @@ struct rs_loop {
         struct rs_context native; /* of the loop itself, for the sanitizers */
         /* Of the layers above, made when first needed; they register a clean-up. programs: of the simulated world. */
         void *exec, *net, *programs;
-        size_t loaded;            /* bytes of the small file that was loaded last */
-        struct rs_beside *beside; /* the same for loops that were started together; NULL: it runs alone */
+        size_t loaded;             /* bytes of the small file that was loaded last */
+        struct rs_beside *beside;  /* the same for loops that were started together; NULL: it runs alone */
+        struct rs_loop *next_loop; /* of rs_loops */
+        pid_t tid;                 /* the thread that it was made on */
 };
+
+/* All loops of the process, the latest first, with a lock of their own: for a debugger, which knows of none but by
+ * this. */
+extern struct rs_loop *rs_loops;
 
 extern _Thread_local struct rs_loop *rs_loop_current __attribute__((tls_model("initial-exec")));
 
