@@ -40,6 +40,7 @@ enum resha_report_kind {
          * the loop's is blocked (the last one, if the run ends, by that): the sink must not begin or end a run, nor
          * wait for the loop */
         RESHA_REPORT_BLOCKED,
+        RESHA_REPORT_INSPECT, /* the inspector that was asked for cannot be had; `text` says why */
 };
 
 /* What many tasks take part in is reported once for each of them: part 1 to `parts`, one right after the other.

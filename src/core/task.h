@@ -50,7 +50,14 @@ struct rs_whom {
         const char *says;   /* what reports say before the first one's name: "a mutex held by " */
         const char *nobody; /* what they say where there is none (any more) */
         bool children;      /* tasks that the waiter has started: a circle needs a wait of another kind, too */
+        /* The same for who looks from outside, at copies and in core files: no code of ours runs there. */
+        uint8_t form;     /* rs_whom_form */
+        uint16_t at;      /* offset in wait->object of the pointer to the one task */
+        uint16_t mark_at; /* and of that task's mark, should it have ended meanwhile; 0: it cannot have */
+        uint16_t n_at;    /* MANY: offset from the wait of the number (size_t) of handles at wait->object */
 };
+
+enum rs_whom_form { RS_WHOM_CHILDREN, RS_WHOM_ONE, RS_WHOM_MANY };
 
 /* ---- error records ---- */
 

@@ -87,7 +87,9 @@ static struct rs_task *task_of_handle(const struct rs_wait *w, const struct rs_t
 
 static const struct rs_whom handle_whom = { .next = task_of_handle,
                                             .says = "the end of ",
-                                            .nobody = "the end of a task" };
+                                            .nobody = "the end of a task",
+                                            .form = RS_WHOM_ONE,
+                                            .at = offsetof(resha_task, _task) };
 
 static int late(size_t left, size_t n)
 {
@@ -223,7 +225,9 @@ static struct rs_task *next_running(const struct rs_wait *wait, const struct rs_
 
 static const struct rs_whom all_whom = { .next = next_running,
                                          .says = "the end of ",
-                                         .nobody = "the end of several tasks" };
+                                         .nobody = "the end of several tasks",
+                                         .form = RS_WHOM_MANY,
+                                         .n_at = offsetof(struct watch, n) - offsetof(struct watch, wait) };
 
 /* Waits until w has what its mode asks for: 0; -ETIME, -ECANCELED, and what look() finds wrong. */
 static int wait_several(struct watch *w, resha_task *tasks, resha_duration at_most)

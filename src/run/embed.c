@@ -114,7 +114,7 @@ static int open_set(resha_embed *e)
 /* Posts may still run: to them a step is under way. */
 static void free_embed(resha_embed *e)
 {
-        rs_watchdog_remove(&e->run->watched);
+        rs_run_unwatch(e->run);
         rs_run_close(e->run);
         rs_loop_current = e->around;
         if (e->timer >= 0)
@@ -153,7 +153,7 @@ int resha_embed_begin(resha_fn *fn, void *arg, const resha_run_opts *opts, resha
                 free_embed(e);
                 return rs_run_refuse(opts, rc, "the embedded run cannot begin: %s", resha_strerror(rc));
         }
-        rs_watchdog_add(&run->watched, &run->loop, run->loop.opts.blocked.ns, &e->stepping);
+        rs_run_watch(run, &e->stepping);
         set_due(e, INT64_MIN);
         *ret_embed = e;
         return 0;

@@ -83,6 +83,9 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
                 ret->slow_step = RESHA_MS(100);
         if (ret->slow_step.ns < 0 || ret->slow_step.ns == INT64_MAX)
                 ret->slow_step.ns = 0;
+        const char *inspect = getenv("RESHA_INSPECT");
+        if (inspect && *inspect)
+                ret->inspect = strcmp(inspect, "0") != 0;
         if (!find_blocked_limit(ret->blocked, &ret->blocked.ns))
                 return rs_run_refuse(opts, -EINVAL, "RESHA_BLOCKED=%s: milliseconds, or 0 for no watchdog",
                                      getenv("RESHA_BLOCKED"));
@@ -148,6 +151,23 @@ int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run)
         return 0;
 }
 
+void rs_run_watch(struct rs_run *r, const bool *steps)
+{
+        struct rs_loop *l = &r->loop;
+        char why[256];
+
+        rs_watchdog_add(&r->watched, l, l->opts.blocked.ns, steps);
+        int rc = l->opts.inspect ? rs_inspector_add(&r->inspected, l, steps, why, sizeof why) : 0;
+        if (rc < 0)
+                rs_report(l, RESHA_REPORT_INSPECT, rc, NULL, "this process cannot be looked at: %s", why);
+}
+
+void rs_run_unwatch(struct rs_run *r)
+{
+        rs_inspector_remove(&r->inspected);
+        rs_watchdog_remove(&r->watched);
+}
+
 void rs_run_close(struct rs_run *r)
 {
         struct rs_loop *l = &r->loop, *around = rs_loop_current;
@@ -186,9 +206,9 @@ int rs_run_beside(resha_fn *fn, void *arg, const resha_run_opts *opts, struct rs
                 rc = rs_loop_begin(l, fn, arg);
         bool begun = rc == 0;
         if (begun) {
-                rs_watchdog_add(&r->watched, l, l->opts.blocked.ns, NULL);
+                rs_run_watch(r, NULL);
                 rs_loop_finish(l);
-                rs_watchdog_remove(&r->watched);
+                rs_run_unwatch(r);
                 rc = rs_loop_result(l);
         }
         rs_run_close(r);

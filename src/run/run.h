@@ -6,6 +6,7 @@
  * lends it from another loop), main.c (what prints), process.c (what runs change of the process). */
 
 #include "core/core.h"
+#include "inspect/inspector.h"
 #include "inspect/watchdog.h"
 #include "os/signals.h"
 
@@ -15,6 +16,7 @@ struct rs_run {
         int64_t start;                /* the loop's time */
         struct rs_subscriber signals; /* those that interrupt it */
         struct rs_watched watched;
+        struct rs_inspected inspected;
         bool ignores_pipe;
 };
 
@@ -30,6 +32,11 @@ int rs_world_open(const resha_run_opts *opts, const char *name, struct rs_world 
 
 /* Everything but the main task. 0, or why there is no run, with a record, also in opts->ret_error. */
 int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run);
+
+/* Its loop, on this thread, can be looked at from outside as its options say (watchdog, inspector): from when its main
+ * task is there to when all have ended. steps: NULL, or where an embedded run says that a step is under way. */
+void rs_run_watch(struct rs_run *r, const bool *steps);
+void rs_run_unwatch(struct rs_run *r);
 
 /* All tasks have ended, or were given up. Frees it. */
 void rs_run_close(struct rs_run *r);

@@ -16,7 +16,10 @@ static struct rs_task *owner_of(const struct rs_wait *w, const struct rs_task *a
 
 const struct rs_whom rs_mutex_whom = { .next = owner_of,
                                        .says = "a mutex held by ",
-                                       .nobody = "a mutex whose holder has ended without unlocking it" };
+                                       .nobody = "a mutex whose holder has ended without unlocking it",
+                                       .form = RS_WHOM_ONE,
+                                       .at = offsetof(struct rs_mutex, owner),
+                                       .mark_at = offsetof(struct rs_mutex, owner_mark) };
 
 static void mutex_cancel(struct rs_wait *w)
 {

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* The answer to `snapshot`: of each loop the lines that it makes of itself, slice by slice; of one that is blocked, or
+ * becomes so, what can be read of it from here. */
+
+#include "inspect/answer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "inspect/snapshot.h"
+#include "sys/observe.h"
+#include "sys/sys.h"
+
+enum { SLICE_NS = 2000000 };
+
+struct job {
+        struct rs_answer *answer;
+        const struct rs_request *request;
+        struct rs_snapshot_from from;
+        bool begun, over;
+        struct rs_snapshot snapshot;
+};
+
+/* On the loop's thread, or on this one, by another reader. */
+static void slice(struct job *job, const struct rs_loop *l, const struct rs_reader *reader, int64_t now)
+{
+        if (!job->begun && !rs_snapshot_begin(&job->snapshot, reader, l, job->request, &job->from)) {
+                job->over = true;
+                return;
+        }
+        job->begun = true;
+        job->over = rs_snapshot_slice(&job->snapshot, &job->answer->json, now, rs_sys_now() + SLICE_NS);
+}
+
+static void slice_on_loop(struct rs_loop *l, void *arg)
+{
+        slice(arg, l, &rs_reader_here, rs_now(l));
+}
+
+/* While it is asleep or runs, the time of its last visit tells since when. */
+static void look(struct job *job, const struct rs_view *v)
+{
+        int64_t visited;
+
+        job->from = (struct rs_snapshot_from){ .sleeps = v->sleeps, .since = INT64_MIN, .pause = v->pause };
+        if (!rs_observe_read(&job->from.current, &v->loop->current, sizeof job->from.current))
+                job->from.current = NULL;
+        if (rs_observe_read(&visited, &v->loop->now, sizeof visited))
+                job->from.since = rs_sys_now() - visited;
+}
+
+/* It has not answered. What it is in the middle of goes on from here. */
+static void read_blocked(struct job *job, const struct rs_view *v)
+{
+        look(job, v);
+        job->from.blocked = true;
+        job->snapshot.from = job->from;
+        job->snapshot.walk.reader = &rs_reader_copies;
+        do
+                slice(job, v->loop, &rs_reader_copies, rs_sys_now());
+        while (rs_answer_flush(job->answer) && !job->over);
+}
+
+static void one_loop(struct job *job, const struct rs_view *v)
+{
+        int rc;
+
+        job->begun = job->over = false;
+        look(job, v);
+        do
+                rc = rs_view_ask(v->number, slice_on_loop, job);
+        while (rc == 1 && rs_answer_flush(job->answer) && !job->over);
+        if (rc == 0)
+                read_blocked(job, v);
+        else if (rc < 0)
+                rs_snapshot_note(&job->answer->json, "a loop has ended meanwhile");
+}
+
+void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r)
+{
+        struct job *job = resha_malloc(sizeof *job);
+        struct rs_view v = { 0 };
+
+        if (!job) {
+                rs_snapshot_error(&a->json, "no memory for a snapshot");
+                return;
+        }
+        job->answer = a;
+        job->request = r;
+        rs_snapshot_head(&a->json, rs_view_count());
+        while (!a->broken && rs_view_next(v.number, &v))
+                if (!r->loop || r->loop == v.number)
+                        one_loop(job, &v);
+        resha_free(job);
+        rs_snapshot_tail(&a->json);
+}

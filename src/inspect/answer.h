@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_ANSWER_H
+#define RS_ANSWER_H
+
+/* Between inspector.c, which has loops and clients, and what answers requests. */
+
+#include "base/json.h"
+#include "inspect/inspector.h"
+#include "inspect/request.h"
+
+enum {
+        RS_ANSWER_ROOM = 256 * 1024,      /* bytes of an answer that are made at once */
+        RS_ANSWER_PATIENCE_MS = 5 * 1000, /* for a client that does not read */
+};
+
+/* An answer on its way to a client. */
+struct rs_answer {
+        int fd, stop; /* stop: readable when the process has no loop any more */
+        bool broken;  /* the client has gone, does not read, or the answer is to stop: nothing is sent any more */
+        char *room;
+        struct rs_json json; /* in `room` */
+};
+
+/* What is in the room goes out, and the room is empty. False: broken. */
+bool rs_answer_flush(struct rs_answer *a);
+bool rs_answer_send(struct rs_answer *a, const char *bytes, size_t n);
+
+/* A wait of the inspector's thread; false: the answer is to stop. */
+bool rs_answer_pause(struct rs_answer *a, int64_t until);
+
+/* ---- the loops ---- */
+
+/* What can be said of a loop without asking it. */
+struct rs_view {
+        uint32_t number;
+        const struct rs_loop *loop; /* to be read by copies: it may end at any moment */
+        pid_t tid;
+        bool sleeps;
+        int64_t pause; /* its longest slice, ns */
+};
+
+unsigned rs_view_count(void);
+bool rs_view_next(uint32_t after, struct rs_view *ret_view); /* that with the next number; false: there is none */
+
+/* fn(l, arg) on the thread of the loop with that number, outside of tasks. 1; 0: it has not come to it in time, and
+ * will not; -ECANCELED: it ends, or has ended. */
+int rs_view_ask(uint32_t number, void (*fn)(struct rs_loop *l, void *arg), void *arg);
+
+/* ---- what is asked ---- */
+
+void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_SNAPSHOT_H
+#define RS_SNAPSHOT_H
+
+/* A snapshot of a loop, in lines of JSON: see snapshot.c and docs/design/0090-inspector.md. */
+
+#include "base/json.h"
+#include "inspect/request.h"
+#include "inspect/walk.h"
+
+/* What is known of the loop from outside, before it is disturbed. */
+struct rs_snapshot_from {
+        bool sleeps, blocked;
+        const struct rs_task *current;
+        int64_t since; /* for how long, ns; INT64_MIN: unknown */
+        int64_t pause; /* its longest slice so far, ns */
+};
+
+struct rs_snapshot {
+        struct rs_walk walk;
+        const struct rs_request *request;
+        struct rs_snapshot_from from;
+        enum { RS_SNAPSHOT_LOOP, RS_SNAPSHOT_TASKS, RS_SNAPSHOT_END } part;
+        bool have; /* walk.seen has not been written */
+};
+
+bool rs_snapshot_begin(struct rs_snapshot *s, const struct rs_reader *reader, const struct rs_loop *l,
+                       const struct rs_request *request, const struct rs_snapshot_from *from);
+
+/* More lines, until there is no room, or the system's clock has come to `until`. now: the time of the loop's clock.
+ * True: that was all. */
+bool rs_snapshot_slice(struct rs_snapshot *s, struct rs_json *j, int64_t now, int64_t until);
+
+/* Lines about the whole of an answer. */
+void rs_snapshot_head(struct rs_json *j, unsigned loops);
+void rs_snapshot_note(struct rs_json *j, const char *text);
+void rs_snapshot_error(struct rs_json *j, const char *text); /* and the end */
+void rs_snapshot_tail(struct rs_json *j);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* A walk through the tasks of a loop.
+ *
+ * It is made on the loop's own thread, in slices between which the tasks go on, or on another thread while the loop is
+ * blocked. Either way by a reader (base/reader.h), so that there is one code for both:
+ *
+ *   - Slabs of tasks live as long as the loop, new ones come last. So a place in them is all that is kept from one
+ *     slice to the next; a task that ends and another that begins between two slices may both be seen, or none of
+ *     them.
+ *   - A slab is copied as a whole, and looked at in the copy. What a task points to is copied, too, before it is looked
+ *     at: on another thread it may be anything.
+ *   - Every chain that is followed has an end: WALK_SCOPES scopes of a task, WALK_HANDLES handles, WALK_SLABS slabs. */
+
+#include "inspect/walk.h"
+
+#include <string.h>
+
+#include "sys/observe.h"
+
+enum { WALK_SCOPES = 64, WALK_SLABS = 1 << 20, WALK_HANDLES = 1024 };
+
+static bool read_copy(void *to, const void *from, size_t size)
+{
+        return from && rs_observe_read(to, from, size);
+}
+
+static bool text_copy(const char *from, char *ret_text, size_t size)
+{
+        if (!from || !rs_observe_text(from, ret_text, size))
+                return false;
+        ret_text[size - 1] = '\0';
+        return true;
+}
+
+const struct rs_reader rs_reader_copies = { read_copy, text_copy };
+
+bool rs_walk_begin(struct rs_walk *w, const struct rs_reader *reader, const struct rs_loop *l)
+{
+        memset(w, 0, sizeof *w);
+        w->reader = reader;
+        w->at = l;
+        return reader->read(&w->loop, l, sizeof w->loop);
+}
+
+/* The slab where it was is a place in the list, for the list only grows. */
+bool rs_walk_resume(struct rs_walk *w, int64_t now, const struct rs_task *running)
+{
+        w->now = now;
+        w->running = running;
+        w->loaded = false;
+        if (!w->reader->read(&w->loop, w->at, sizeof w->loop))
+                return false;
+        w->number = (uint32_t)(w->loop.last_mark >> RS_MARK_RUN);
+        if (!w->slab_at && w->slabs == 0)
+                w->slab_at = (const struct rs_slab *)(const void *)w->loop.slabs.first;
+        return true;
+}
+
+/* ---- a task ---- */
+
+static void see_text(const struct rs_walk *w, const char *from, char *to, size_t size)
+{
+        if (!w->reader->text(from, to, size))
+                to[0] = '\0';
+}
+
+/* ---- whom it waits for ---- */
+
+/* The id of the task there, if it is alive and has that mark (0: any); else 0. */
+static uint32_t id_of(const struct rs_walk *w, const struct rs_task *at, uint64_t mark)
+{
+        struct rs_task t;
+
+        if (!w->reader->read(&t, at, sizeof t) || !t.fn || (mark && t.mark != mark))
+                return 0;
+        return t.id;
+}
+
+static void see_holder(struct rs_seen_task *s, uint32_t id)
+{
+        if (id && s->holders_n < RS_SEEN_HOLDERS)
+                s->holders[s->holders_n++] = id;
+}
+
+static void see_owner(const struct rs_walk *w, const struct rs_whom *whom, const char *object, struct rs_seen_task *s)
+{
+        const struct rs_task *owner;
+        uint64_t mark = 0;
+
+        if (!w->reader->read(&owner, object + whom->at, sizeof owner))
+                return;
+        if (!whom->mark_at || w->reader->read(&mark, object + whom->mark_at, sizeof mark))
+                see_holder(s, id_of(w, owner, mark));
+}
+
+static void see_handles(const struct rs_walk *w, const struct rs_whom *whom, const struct rs_wait *at,
+                        const resha_task *handles, struct rs_seen_task *s)
+{
+        resha_task h;
+        size_t n;
+
+        if (!w->reader->read(&n, (const char *)at + whom->n_at, sizeof n))
+                return;
+        for (size_t i = 0; i < n && i < WALK_HANDLES && s->holders_n < RS_SEEN_HOLDERS; i++)
+                if (w->reader->read(&h, &handles[i], sizeof h) && h._state == RS_HANDLE_RUNNING)
+                        see_holder(s, id_of(w, h._task, 0));
+}
+
+static void see_holders(const struct rs_walk *w, const struct rs_task *t, const struct rs_wait *wait,
+                        struct rs_seen_task *s)
+{
+        struct rs_whom whom;
+
+        if (!t->whom || !w->reader->read(&whom, t->whom, sizeof whom))
+                return;
+        if (whom.form == RS_WHOM_ONE)
+                see_owner(w, &whom, wait->object, s);
+        else if (whom.form == RS_WHOM_MANY)
+                see_handles(w, &whom, t->wait, wait->object, s);
+}
+
+static void see_wait(const struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
+{
+        struct rs_wait wait;
+
+        if (!w->reader->read(&wait, t->wait, sizeof wait))
+                return;
+        see_text(w, wait.what, s->what, sizeof s->what);
+        s->object = wait.object;
+        see_holders(w, t, &wait, s);
+        if (t->wait == &s->at->sleeping && rs_timer_active(&t->sleep))
+                s->due = t->sleep.deadline - w->now;
+}
+
+static void see_state(const struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
+{
+        if (s->at == w->running && !t->wait)
+                s->state = RS_SEEN_RUNS;
+        else if (!t->stack && !t->sp)
+                s->state = RS_SEEN_NEW;
+        else
+                s->state = t->wait ? RS_SEEN_WAITS : RS_SEEN_READY;
+        if (s->state == RS_SEEN_NEW)
+                s->since = s->age;
+        if (s->state != RS_SEEN_WAITS)
+                return;
+        s->since = t->since ? w->now - t->since : INT64_MIN;
+        see_wait(w, t, s);
+}
+
+static void see_stack(const struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
+{
+        struct rs_stack k;
+
+        if (!t->stack || !w->reader->read(&k, t->stack, sizeof k))
+                return;
+        s->stack_size = k.size;
+        if (s->state != RS_SEEN_RUNS && (const char *)t->sp >= k.base && (const char *)t->sp <= k.top)
+                s->stack_used = (size_t)(k.top - (const char *)t->sp);
+}
+
+static void see(struct rs_walk *w, const struct rs_task *t, const struct rs_task *at)
+{
+        struct rs_seen_task *s = &w->seen;
+
+        s->at = at;
+        s->id = t->id;
+        s->age = w->now - t->started;
+        s->since = s->due = s->deadline = INT64_MIN;
+        s->what[0] = s->detail[0] = '\0';
+        s->object = NULL;
+        s->holders_n = 0;
+        s->stack_used = s->stack_size = 0;
+        see_text(w, t->name, s->name, sizeof s->name);
+        see_text(w, t->site, s->site, sizeof s->site);
+        s->group = t->group;
+        s->scope = t->scope;
+        s->item = t->item;
+        s->items = t->items;
+        s->ignored = t->ignored;
+        s->cancelled = NULL;
+        see_state(w, t, s);
+        see_stack(w, t, s);
+}
+
+/* ---- the walk ---- */
+
+static bool load(struct rs_walk *w)
+{
+        if (!w->loaded)
+                w->loaded =
+                        w->slab_at && w->slabs < WALK_SLABS && w->reader->read(&w->slab, w->slab_at, sizeof w->slab);
+        return w->loaded;
+}
+
+bool rs_walk_next(struct rs_walk *w)
+{
+        while (load(w)) {
+                while (w->index < RS_SLAB_TASKS) {
+                        unsigned i = w->index++;
+                        if (!w->slab.tasks[i].fn)
+                                continue;
+                        w->task = &w->slab.tasks[i];
+                        see(w, w->task, &w->slab_at->tasks[i]);
+                        return true;
+                }
+                if (!w->slab.node.next)
+                        break; /* at the end of this one, should others be added meanwhile */
+                w->slabs++;
+                w->index = 0;
+                w->slab_at = (const struct rs_slab *)(const void *)w->slab.node.next;
+                w->loaded = false;
+        }
+        return false;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RS_WALK_H
+#define RS_WALK_H
+
+/* A walk through all tasks of a loop, a few at a time, by what a reader reads: see walk.c. */
+
+#include "base/reader.h"
+#include "core/core.h"
+#include "core/slab.h"
+
+/* Reads memory of the process by copies that the kernel makes, on any thread: while the loop is blocked. */
+extern const struct rs_reader rs_reader_copies;
+
+enum rs_seen_state { RS_SEEN_NEW, RS_SEEN_READY, RS_SEEN_RUNS, RS_SEEN_WAITS };
+
+enum { RS_SEEN_NAME = 96, RS_SEEN_SITE = 160, RS_SEEN_WHAT = 32, RS_SEEN_DETAIL = 160, RS_SEEN_HOLDERS = 8 };
+
+/* What there is to say of a task. Times in ns, by the loop's clock; INT64_MIN: unknown, or none. */
+struct rs_seen_task {
+        const struct rs_task *at;
+        uint32_t id;
+        enum rs_seen_state state;
+        char name[RS_SEEN_NAME]; /* "": none */
+        char site[RS_SEEN_SITE];
+        int64_t age;
+        int64_t since; /* how long it has been in its state */
+        /* while it waits */
+        char what[RS_SEEN_WHAT];
+        const void *object;
+        uint32_t holders[RS_SEEN_HOLDERS]; /* tasks that must do something first, but for children */
+        size_t holders_n;
+        char detail[RS_SEEN_DETAIL];
+        int64_t due;                   /* until its sleep is over */
+        int64_t deadline;              /* until the first of the deadlines around it that it sees */
+        const void *group, *scope;     /* that it is a child of; the innermost one around it */
+        uint32_t item, items;          /* of a gather or race */
+        const char *cancelled;         /* by what; NULL: it is not */
+        uint32_t ignored;              /* cancels */
+        size_t stack_used, stack_size; /* bytes; 0: unknown */
+};
+
+struct rs_walk {
+        const struct rs_reader *reader;
+        const struct rs_loop *at;
+        struct rs_loop loop; /* what it was at the last begin or resume */
+        int64_t now;
+        uint32_t number; /* of the loop, in the process */
+        const struct rs_task *running;
+        size_t slabs;   /* that have been gone through */
+        unsigned index; /* in `slab` */
+        const struct rs_slab *slab_at;
+        bool loaded; /* `slab` is what is at slab_at */
+        struct rs_slab slab;
+        const struct rs_task *task; /* of `slab`, that was seen last */
+        struct rs_seen_task seen;
+};
+
+/* begin: at the first task. resume: where it was, but the loop has gone on meanwhile; both give false if the loop
+ * cannot be read. running: the task that has the thread, NULL for none. now: by the loop's clock. */
+bool rs_walk_begin(struct rs_walk *w, const struct rs_reader *reader, const struct rs_loop *l);
+bool rs_walk_resume(struct rs_walk *w, int64_t now, const struct rs_task *running);
+
+/* The next task, in w->seen; false: there is none. */
+bool rs_walk_next(struct rs_walk *w);
+
+#endif
