@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests to the inspector: words, with one space between each two.
  *
- *     snapshot [stacks] [task=LOOP.ID]
+ *     snapshot [loops] [stacks] [task=LOOP.ID]
  *     stats
  *     sample MS
  *     trace MS
@@ -70,8 +70,10 @@ static const char *parse_snapshot(const char *line, size_t left, struct rs_reque
                 struct word w = take_word(&line, &left);
                 if (is(w, "stacks") && !r->stacks)
                         r->stacks = true;
+                else if (is(w, "loops") && !r->loops)
+                        r->loops = true;
                 else if (r->task || !parse_task(w, r))
-                        return "a snapshot takes: stacks, task=LOOP.ID";
+                        return "a snapshot takes: loops, stacks, task=LOOP.ID";
         }
         return NULL;
 }
@@ -84,7 +86,7 @@ static const char *parse_ms(const char *line, size_t left, struct rs_request *r)
 
 const char *rs_request_parse(const char *line, size_t n, struct rs_request *ret)
 {
-        struct rs_request r = { RS_REQUEST_SNAPSHOT, false, 0, 0, 0 };
+        struct rs_request r = { .kind = RS_REQUEST_SNAPSHOT };
         const char *wrong = NULL;
         size_t left = n;
 

@@ -18,6 +18,7 @@ enum rs_request_kind { RS_REQUEST_SNAPSHOT, RS_REQUEST_STATS, RS_REQUEST_SAMPLE,
 struct rs_request {
         enum rs_request_kind kind;
         bool stacks;         /* snapshot: and frames */
+        bool loops;          /* snapshot: of the loops alone, without their tasks */
         uint32_t loop, task; /* snapshot: of that task alone; 0: of all */
         uint32_t ms;         /* sample, trace */
 };

@@ -180,7 +180,7 @@ bool rs_snapshot_slice(struct rs_snapshot *s, struct rs_json *j, int64_t now, in
         if (s->part == RS_SNAPSHOT_LOOP) {
                 if (!put_loop(s, j))
                         return false;
-                s->part = RS_SNAPSHOT_TASKS;
+                s->part = s->request->loops ? RS_SNAPSHOT_END : RS_SNAPSHOT_TASKS;
         }
         if (s->part == RS_SNAPSHOT_TASKS && put_tasks(s, j, until))
                 s->part = RS_SNAPSHOT_END;
