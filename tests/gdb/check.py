@@ -101,7 +101,8 @@ def found_by_gdb_itself():
     if STATIC:
         skip("gdb finds it by the name of the shared library")
     with Subject("deadlock") as p:
-        has(attach(p, "help resha", "resha tree", auto=True), "^Tasks of libresha: `resha tasks`", "^resha bt ", *CIRCLE)
+        text = attach(p, "help resha", "resha tree", auto=True)
+        has(text, "^Tasks of libresha: `resha tasks`", "^resha bt ", *CIRCLE)
 
 
 @case
@@ -215,7 +216,8 @@ def look_at_core(n):
         core = core_of(folder, n)
         start = time.monotonic()
         text = gdb([SUBJECT, core], "python import time; began = time.monotonic()", "resha tree",
-                   "python print('tree: %.1f s' % (time.monotonic() - began)); began = time.monotonic()", "resha bt all",
+                   "python print('tree: %.1f s' % (time.monotonic() - began)); began = time.monotonic()",
+                   "resha bt all",
                    "python print('bt all: %.1f s' % (time.monotonic() - began))")
         print("%d tasks, all of gdb: %.1f s" % (n, time.monotonic() - start))
     has(text, r"^loop 1.*: %d tasks$" % (n + 1), r"^#1 main: runs$",
