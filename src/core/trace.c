@@ -7,9 +7,11 @@
  *
  * What lies inside of the wait (rs_wait() and below) is left out: the list begins with the call that waits. */
 
+#include "core/trace.h"
+
 #include <unwind.h>
 
-#include "core/trace.h"
+#include <resha/inspect.h>
 
 #include "core/core.h"
 #include "sys/switch.h"
@@ -32,7 +34,7 @@ bool rs_trace_inside(uintptr_t function)
                 (uintptr_t)rs_operation_wait,  (uintptr_t)rs_budget_yield,
                 (uintptr_t)rs_enter_slow,      (uintptr_t)rs_report,
                 (uintptr_t)rs_task_stack,      (uintptr_t)resha_task_stack,
-                (uintptr_t)resha_report_tasks,
+                (uintptr_t)resha_report_tasks, (uintptr_t)resha_dump,
         };
 
         for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++)

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* All tasks of a loop as text, one paragraph each: who, where from, what it waits for and who holds that, its stack.
+ *
+ *     resha: loop 1 of process 4711, 2 tasks:
+ *
+ *     task 2 "fetch" from fetch.c:31: waits for mutex 0x7f5c80, held by task 3; for 2.4 s; deadline in 7.6 s
+ *         resha_mutex_lock+0x14d (libresha.so.0)
+ *         fetch+0x2e (fetch.c:12)
+ *
+ * It comes from the walk that snapshots come from (walk.c). resha_dump() makes it on the loop's own thread, on the
+ * thread's own stack, as that of a task may be nearly full, which is one of the things it shows. On a signal another
+ * thread makes it, from copies of what the loop's memory says at that moment: the loop is not asked, for it may be
+ * stuck, and goes on if it is not. Of a task that has run meanwhile no stack is shown. */
+
+#include "inspect/dump.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <resha/inspect.h>
+
+#include "base/alloc.h"
+#include "inspect/stacks.h"
+#include "inspect/walk.h"
+#include "sys/sys.h"
+
+enum { ROOM = 16 * 1024, LINE = 1024 };
+
+struct dump {
+        int fd, rc;
+        struct rs_loop *own; /* on its thread; NULL: on another one, */
+        pid_t tid;           /* its own being this */
+        struct rs_texts *texts;
+        void *copy; /* RS_STACKS_ROOM bytes for that */
+        struct rs_walk walk;
+        const void *addresses[RS_STACKS_DEPTH];
+        const char *frames[RS_STACKS_DEPTH];
+        size_t n;
+        char room[ROOM];
+};
+
+/* ---- writing ---- */
+
+static void flush(struct dump *d)
+{
+        size_t done = 0;
+
+        while (done < d->n && d->rc == 0) {
+                ssize_t n = rs_sys_write(d->fd, d->room + done, d->n - done);
+                if (n < 0 && n != -EINTR)
+                        d->rc = (int)n;
+                done += n > 0 ? (size_t)n : 0;
+        }
+        d->n = 0;
+}
+
+static void say(struct dump *d, const char *format, ...) RESHA_PRINTF(2, 3);
+static void say(struct dump *d, const char *format, ...)
+{
+        va_list args;
+
+        if (ROOM - d->n < LINE)
+                flush(d);
+        va_start(args, format);
+        int n = vsnprintf(d->room + d->n, LINE, format, args);
+        va_end(args);
+        d->n += n < 0 ? 0 : n < LINE ? (size_t)n : LINE - 1;
+}
+
+static void say_time(struct dump *d, const char *before, int64_t ns)
+{
+        if (ns == INT64_MIN)
+                return;
+        if (ns >= 1000000000 || ns <= -1000000000)
+                say(d, "%s%.1f s", before, (double)ns / 1e9);
+        else
+                say(d, "%s%.1f ms", before, (double)ns / 1e6);
+}
+
+/* ---- a task ---- */
+
+static void say_who(struct dump *d, const struct rs_seen_task *t)
+{
+        say(d, "task %" PRIu32 " \"%s\"", t->id, t->name[0] ? t->name : "?");
+        if (t->items)
+                say(d, " (%" PRIu32 " of %" PRIu32 ")", t->item, t->items);
+        if (t->site[0])
+                say(d, " from %s", t->site);
+}
+
+static void say_wait(struct dump *d, const struct rs_seen_task *t)
+{
+        bool held = strcmp(t->what, "mutex") == 0;
+
+        say(d, "waits for %s", t->what[0] ? t->what : "?");
+        if (t->object && t->due == INT64_MIN)
+                say(d, " %p", t->object);
+        for (size_t i = 0; i < t->holders_n; i++)
+                say(d, "%s%" PRIu32, i ? ", " : held ? ", held by task " : ": task ", t->holders[i]);
+        if (held && !t->holders_n)
+                say(d, ", whose holder has ended without unlocking it");
+        if (t->detail[0])
+                say(d, ", %s", t->detail);
+        say_time(d, ", over in ", t->due);
+}
+
+static void say_state(struct dump *d, const struct rs_seen_task *t)
+{
+        switch (t->state) {
+        case RS_SEEN_NEW: say(d, "has not started"); break;
+        case RS_SEEN_READY: say(d, "waits for its turn"); break;
+        case RS_SEEN_RUNS: say(d, "runs"); break;
+        case RS_SEEN_WAITS: say_wait(d, t); break;
+        }
+        say_time(d, "; for ", t->since);
+        say_time(d, "; deadline in ", t->deadline);
+        if (t->cancelled)
+                say(d, "; cancelled: %s", t->cancelled);
+        if (t->ignored)
+                say(d, "; has ignored that %" PRIu32 " times", t->ignored);
+}
+
+/* Whether the task is what it was when it was looked at: on another thread it may have run. */
+static bool is_still(const struct dump *d)
+{
+        const struct rs_task *seen = d->walk.task;
+        struct rs_task now;
+
+        return d->own || (d->walk.reader->read(&now, d->walk.seen.at, sizeof now) && now.mark == seen->mark &&
+                          now.sp == seen->sp && now.wait == seen->wait);
+}
+
+static size_t stack_of(struct dump *d, const struct rs_stack *k)
+{
+        const struct rs_task *t = d->walk.task, *at = d->walk.seen.at;
+
+        if (d->walk.seen.state != RS_SEEN_RUNS) {
+                size_t n = rs_stacks_parked(t->sp, k->top, d->copy, d->addresses, RS_STACKS_DEPTH);
+                return is_still(d) ? n : 0;
+        }
+        if (d->own)
+                return rs_task_stack(d->own, at, d->addresses, RS_STACKS_DEPTH);
+        return rs_stacks_running(d->tid, d->walk.at, at, d->addresses, RS_STACKS_DEPTH);
+}
+
+static void say_stack(struct dump *d)
+{
+        const struct rs_task *t = d->walk.task;
+        struct rs_stack_use use;
+        struct rs_stack k;
+
+        if (!t->sp || !t->stack || !d->walk.reader->read(&k, t->stack, sizeof k))
+                return;
+        size_t n = stack_of(d, &k);
+        n = rs_texts_stack(d->texts, d->addresses, n, d->frames);
+        for (size_t i = 0; i < n; i++)
+                say(d, "    %s\n", d->frames[i]);
+        if (n == 0)
+                say(d, "    (its stack cannot be told: it ran meanwhile)\n");
+        rs_stacks_use(&k, d->walk.loop.stacks.guard, d->walk.seen.state == RS_SEEN_RUNS ? NULL : t->sp, &use);
+        if (rs_stack_nearly_full(&use))
+                say(d, "    note: its stack is nearly full: at most %zu KiB of %zu were used, %zu are now\n",
+                    use.high / 1024, use.size / 1024, use.used / 1024);
+}
+
+/* ---- all ---- */
+
+static void say_all(struct dump *d, const char *head)
+{
+        say(d, "%s", head);
+        while (d->rc == 0 && rs_walk_next(&d->walk)) {
+                say(d, "\n");
+                say_who(d, &d->walk.seen);
+                say(d, ": ");
+                say_state(d, &d->walk.seen);
+                say(d, "\n");
+                say_stack(d);
+        }
+        flush(d);
+}
+
+static int with_room(struct dump *d, const struct rs_reader *reader, const struct rs_loop *l, int64_t now,
+                     const struct rs_task *running, const char *head)
+{
+        d->texts = rs_texts_new();
+        bool ok = d->texts && (d->own || (d->copy = resha_malloc(RS_STACKS_ROOM)));
+
+        if (ok && rs_walk_begin(&d->walk, reader, l) && rs_walk_resume(&d->walk, now, running))
+                say_all(d, head);
+        rs_texts_free(d->texts);
+        resha_free(d->copy);
+        return ok ? d->rc : -ENOMEM;
+}
+
+static int dump(const struct rs_reader *reader, struct rs_loop *own, const struct rs_loop *l, pid_t tid, int64_t now,
+                const char *head, int fd)
+{
+        const struct rs_task *running = __atomic_load_n(&l->current, __ATOMIC_RELAXED);
+        struct dump *d = resha_calloc(1, sizeof *d);
+
+        if (!d)
+                return -ENOMEM;
+        d->fd = fd;
+        d->own = own;
+        d->tid = tid;
+        int rc = with_room(d, reader, l, now, running ? running : own ? own->reporter : NULL, head);
+        resha_free(d);
+        return rc;
+}
+
+int rs_dump_loop(const struct rs_loop *l, pid_t tid, const char *head, int fd)
+{
+        return dump(&rs_reader_copies, NULL, l, tid, rs_sys_now(), head, fd);
+}
+
+/* ---- of this thread's loop ---- */
+
+struct own {
+        struct rs_loop *loop;
+        int fd;
+};
+
+static int dump_own(void *arg)
+{
+        const struct own *o = arg;
+        struct rs_loop *l = o->loop;
+        char head[128];
+
+        snprintf(head, sizeof head, "resha: loop %" PRIu64 " of process %d, %zu task%s:\n", l->last_mark >> RS_MARK_RUN,
+                 rs_sys_pid(), l->tasks, l->tasks == 1 ? "" : "s");
+        return dump(&rs_reader_here, l, l, 0, rs_now(l), head, o->fd);
+}
+
+int resha_dump(int fd)
+{
+        struct own o = { rs_loop_current, fd };
+
+        return o.loop ? resha_deep_call(dump_own, &o) : -EPERM;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* All tasks as text: of each who it is, what it waits for, and its stack; from tasks, from outside of them, with a full
+ * stack. */
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <resha/alloc.h>
+#include <resha/inspect.h>
+
+#include "core/core.h"
+#include "test.h"
+
+#if defined(__clang__)
+#define FRAME __attribute__((noinline))
+#else
+#define FRAME __attribute__((noinline, noclone))
+#endif
+
+static volatile int after_call;
+
+/* What is written by fn(fd), with numbers of lines, offsets and addresses as N, and times as T. */
+static const char *text_of(int (*fn)(int fd))
+{
+        static char text[16384];
+        FILE *f = tmpfile();
+        char *raw = resha_malloc(sizeof text), *end;
+        size_t n = 0;
+
+        ASSERT_TRUE(f && raw);
+        ASSERT_EQ(fn(fileno(f)), 0);
+        rewind(f);
+        raw[fread(raw, 1, sizeof text - 1, f)] = 0;
+        fclose(f);
+        for (const char *s = raw; *s && n < sizeof text - 1;) {
+                bool number = (s[0] == ':' || s[0] == '+') && isdigit((unsigned char)s[1]);
+                if (number || strncmp(s, " 0x", 3) == 0) {
+                        text[n++] = *s;
+                        text[n++] = 'N';
+                        (void)strtoull(s + 1, &end, s[0] == ':' ? 10 : 16);
+                        s = end;
+                } else if (strncmp(s, "process ", 8) == 0) {
+                        (void)strtol(s + 8, &end, 10);
+                        s = end;
+                } else {
+                        text[n++] = *s++;
+                }
+        }
+        text[n] = 0;
+        resha_free(raw);
+        return text;
+}
+
+static FRAME int lock_both(resha_mutex *one, resha_mutex *other)
+{
+        int rc = resha_mutex_lock(one);
+
+        if (rc == 0)
+                rc = resha_yield();
+        if (rc == 0)
+                rc = resha_mutex_lock(other);
+        after_call++;
+        return rc;
+}
+
+static resha_mutex left, right;
+
+static int first(void *arg)
+{
+        (void)arg;
+        int rc = lock_both(&left, &right);
+        after_call++;
+        return rc;
+}
+
+static int second(void *arg)
+{
+        (void)arg;
+        int rc = lock_both(&right, &left);
+        after_call++;
+        return rc;
+}
+
+static int sleeper(void *arg)
+{
+        (void)arg;
+        RESHA_SCOPE(s);
+        resha_timeout_begin(&s, RESHA_S(7));
+        int rc = resha_sleep(RESHA_S(3600));
+        after_call++;
+        return resha_scope_end(&s, rc);
+}
+
+static int looks(void *arg)
+{
+        const char **text = arg;
+
+        *text = text_of(resha_dump);
+        after_call++;
+        return 0;
+}
+
+static int several(void *arg)
+{
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, first, NULL);
+        resha_spawn(&g, second, NULL);
+        resha_spawn(&g, sleeper, NULL);
+        ASSERT_OK(resha_sleep(RESHA_S(2)));
+        resha_spawn(&g, sleeper, NULL);
+        ASSERT_OK(looks(arg));
+        return 0;
+}
+
+static bool has_lines(void)
+{
+        return TEST_VALGRIND == 0 && !TEST_ASAN && !TEST_TSAN;
+}
+
+/* Each of these stands there, in this order. */
+static void in_order(const char *text, const char *const *parts)
+{
+        const char *at = text;
+
+        for (; *parts; parts++) {
+                at = at ? strstr(at, *parts) : NULL;
+                ASSERT_HAS(at ? at : text, *parts);
+                at += strlen(*parts);
+        }
+}
+
+TASK(dump_of_tasks_that_wait_for_each_other)
+{
+        const char *text;
+
+        SIM_ONLY();
+        left = right = (resha_mutex){ { 0 } };
+        int rc = several(&text);
+        static const char *const parts[] = { ", 5 tasks:\n\n",
+                                             "task 1 \"main\": runs",
+                                             "\ntask 2 \"first\" from ",
+                                             ": waits for mutex N, held by task 3",
+                                             "    resha_mutex_lock+N (",
+                                             "\n    lock_both+N (",
+                                             "\n    first+N (",
+                                             "\n\ntask 3 \"second\" from ",
+                                             ": waits for mutex N, held by task 2",
+                                             "\n    lock_both+N (",
+                                             "\n    second+N (",
+                                             "\n\ntask 4 \"sleeper\" from ",
+                                             ": waits for sleep, over in 3598.0 s",
+                                             "\n    sleeper+N (",
+                                             "\n\ntask 5 \"sleeper\" from ",
+                                             ": has not started",
+                                             NULL };
+        in_order(text, parts);
+        if (has_lines())
+                ASSERT_HAS(text, "lock_both+N (dump.c:N)");
+        return rc;
+}
+
+/* ---- from elsewhere than a task with room ---- */
+
+TEST(dump_outside_of_a_loop_is_refused)
+{
+        ASSERT_EQ(resha_dump(1), -EPERM);
+}
+
+TASK(dump_to_nowhere_says_why)
+{
+        ASSERT_EQ(resha_dump(-1), -EBADF);
+        return 0;
+}
+
+static FRAME int fill(int (*fn)(void *arg), void *arg)
+{
+        const struct rs_loop *l = rs_loop_current;
+        char block[1024];
+
+        memset(block, 1, sizeof block);
+        __asm__ volatile("" : : "r"(block) : "memory");
+        int rc = block - (l->current->stack->base + l->stacks.guard) > 8 * 1024 ? fill(fn, arg) : fn(arg);
+        __asm__ volatile("" : : "r"(block) : "memory");
+        return rc;
+}
+
+TASK(dump_on_a_stack_that_is_nearly_full_says_so)
+{
+        const char *text;
+
+        ASSERT_OK(fill(looks, &text));
+        ASSERT_HAS(text, "task 1 \"main\": runs");
+        ASSERT_HAS(text, "    looks+N (");
+        ASSERT_HAS(text, "    fill+N (");
+        ASSERT_HAS(text, "note: its stack is nearly full: at most 1");
+        return 0;
+}
+
+static char told[16384];
+
+static void sink(const resha_report *r, void *arg)
+{
+        (void)r, (void)arg;
+        snprintf(told, sizeof told, "%s", text_of(resha_dump));
+}
+
+static FRAME int reports(void *arg)
+{
+        (void)arg;
+        int rc = resha_report_text(RESHA_REPORT_TASK, 0, "look");
+        after_call++;
+        return rc;
+}
+
+TEST(dump_in_the_report_sink_shows_who_reports)
+{
+        ASSERT_OK(test_run_opts(reports, NULL, &(resha_run_opts){ .report = sink }));
+        ASSERT_HAS(told, "task 1 \"main\": runs");
+        ASSERT_HAS(told, "    reports+N (");
+}
