@@ -23,6 +23,11 @@ static void put(struct rs_json *j, const char *bytes, size_t n)
 
 #define PUT(j, literal) put((j), (literal), sizeof(literal) - 1)
 
+void rs_json_raw(struct rs_json *j, const void *bytes, size_t n)
+{
+        put(j, bytes, n);
+}
+
 void rs_json_begin(struct rs_json *j, const char *type)
 {
         j->line = j->at;
@@ -134,14 +139,10 @@ static void put_escaped(struct rs_json *j, unsigned char c)
                 put(j, hex, 6);
 }
 
-void rs_json_text(struct rs_json *j, const char *key, const char *text)
+void rs_json_escaped(struct rs_json *j, const char *text)
 {
         const unsigned char *s = (const unsigned char *)text;
 
-        if (!text)
-                return;
-        put_key(j, key);
-        PUT(j, "\"");
         while (*s) {
                 size_t n = 0;
                 while (s[n] >= ' ' && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
@@ -159,5 +160,14 @@ void rs_json_text(struct rs_json *j, const char *key, const char *text)
                         PUT(j, "?");
                 s += wide ? wide : 1;
         }
+}
+
+void rs_json_text(struct rs_json *j, const char *key, const char *text)
+{
+        if (!text)
+                return;
+        put_key(j, key);
+        PUT(j, "\"");
+        rs_json_escaped(j, text);
         PUT(j, "\"");
 }

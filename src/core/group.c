@@ -8,9 +8,12 @@
  * A limit is a number of places. A child that ends hands its place to the first spawner that waits, who gives it to the
  * child it then starts: nobody overtakes. */
 
+#include <stdio.h>
+
 #include <string.h>
 
 #include "core/core.h"
+#include "core/waited.h"
 
 _Static_assert(sizeof(struct rs_group) <= sizeof(resha_group), "resha_group is too small");
 
@@ -302,3 +305,38 @@ size_t resha_group_running(const resha_group *group)
 {
         return ((const struct rs_group *)(const void *)group)->running;
 }
+
+/* ---- for who looks from outside ---- */
+
+size_t rs_waited_count(const struct rs_reader *r, const struct rs_list *line)
+{
+        struct rs_node n = { .next = line->first };
+        size_t count = 0;
+
+        while (count < RS_WAITED_COUNT && n.next && r->read(&n, n.next, sizeof n))
+                count++;
+        return count;
+}
+
+static void join_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                     struct rs_waited *ret)
+{
+        struct rs_group g;
+
+        (void)at;
+        if (r->read(&g, w->object, sizeof g))
+                snprintf(ret->detail, sizeof ret->detail, "%zu %s", g.running, g.running == 1 ? "runs" : "run");
+}
+
+static void drain_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                      struct rs_waited *ret)
+{
+        struct drain d;
+
+        join_see(r, at, w, ret);
+        if (r->read(&d, at, sizeof d) && rs_timer_active(&d.timer))
+                ret->due = d.timer.deadline;
+}
+
+const struct rs_waits rs_drain_waits = { .cancel = drain_cancel, .see = drain_see };
+const struct rs_waits rs_join_waits = { .whom = &children_whom, .see = join_see };

@@ -3,7 +3,12 @@
  * until the backend has let go of them. One that is done at once has no wait, and costs little more than its system
  * call. */
 
+#include <poll.h>
+#include <stdio.h>
+
 #include "core/disk.h"
+#include "core/waited.h"
+#include "sys/disk.h"
 
 struct op_wait {
         struct rs_wait wait;
@@ -58,3 +63,58 @@ void rs_operation_abort(struct rs_loop *l, struct rs_op *op, int code)
         if (l->backend->ops->cancel(l->backend, op))
                 rs_wake(&w->wait, -ECANCELED);
 }
+
+/* ---- for who looks from outside ---- */
+
+static const char *readiness(short events)
+{
+        bool in = events & POLLIN, out = events & POLLOUT;
+
+        return in && out ? " readable or writable" : in ? " readable" : out ? " writable" : "";
+}
+
+static void see_disk(const struct rs_reader *r, const struct rs_op *op, struct rs_waited *ret)
+{
+        struct rs_disk d;
+
+        if (r->read(&d, op->buf, sizeof d) && d.call != RS_DISK_RUN && d.path &&
+            !r->text(d.path, ret->detail, RS_WAITED_TEXT))
+                ret->detail[0] = '\0';
+}
+
+static void see_file(const struct rs_reader *r, const struct rs_op *op, struct rs_waited *ret)
+{
+        char text[RESHA_ADDR_TEXT_MAX] = "";
+        struct rs_file f;
+        resha_addr to;
+
+        if (!r->read(&f, op->file, sizeof f) || f.fd < 0)
+                f.fd = -1;
+        if (op->kind == RS_OP_CONNECT && op->addr && r->read(&to, op->addr, sizeof to))
+                resha_addr_format(&to, text, sizeof text);
+        if (f.fd >= 0)
+                snprintf(ret->detail, sizeof ret->detail, "descriptor %d%s%.100s", f.fd, *text ? " to " : "", text);
+        else
+                snprintf(ret->detail, sizeof ret->detail, "%s%.100s", *text ? "to " : "", text);
+}
+
+static void operation_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                          struct rs_waited *ret)
+{
+        struct op_wait o;
+        struct rs_op op;
+
+        (void)w;
+        if (!r->read(&o, at, sizeof o) || !r->read(&op, o.op, sizeof op))
+                return;
+        if (op.kind == RS_OP_DISK)
+                see_disk(r, &op, ret);
+        else if (op.kind == RS_OP_POLL && op.buf)
+                (void)r->text(op.buf, ret->detail, sizeof ret->detail);
+        else if (op.kind == RS_OP_POLL)
+                snprintf(ret->detail, sizeof ret->detail, "descriptor %d%s", op.fd, readiness(op.events));
+        else
+                see_file(r, &op, ret);
+}
+
+const struct rs_waits rs_operation_waits = { .cancel = op_cancel, .see = operation_see };

@@ -7,11 +7,13 @@
  * The structs come from slabs of the loop and go back at once when a task has ended: what may be looked at later is in
  * the handle, which is the caller's. */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "core/core.h"
 #include "core/slab.h"
+#include "core/waited.h"
 #include "sys/sys.h"
 
 enum { RS_COPY_MAX = 16 * 1024, RS_NAME_MAX = 48 };
@@ -196,6 +198,18 @@ static void spawner_cancel(struct rs_wait *w)
         rs_list_remove(&g->spawners, &w->node);
         rs_wake(w, -ECANCELED);
 }
+
+static void place_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                      struct rs_waited *ret)
+{
+        struct rs_group g;
+
+        (void)at;
+        if (r->read(&g, w->object, sizeof g))
+                snprintf(ret->detail, sizeof ret->detail, "%zu of %zu run", g.running, g.limit);
+}
+
+const struct rs_waits rs_place_waits = { .cancel = spawner_cancel, .see = place_see };
 
 /* A place under the limit: it is counted in `running` for us by the child that ended, and given back here: the spawn
  * counts it again. */

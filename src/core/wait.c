@@ -7,7 +7,10 @@
  *
  * A handle is free for another task, or gone, once its task has ended: who is woken does not look at it any more. */
 
+#include <stdio.h>
+
 #include "core/core.h"
+#include "core/waited.h"
 
 enum mode { WAIT_ANY, WAIT_FAILED, WAIT_ALL };
 
@@ -286,3 +289,33 @@ int resha_task_wait_all(resha_task *tasks, size_t n, resha_duration at_most, siz
                 *ret_ended = n - w.left;
         return rc;
 }
+
+/* ---- for who looks from outside ---- */
+
+static void handle_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                       struct rs_waited *ret)
+{
+        struct one o;
+
+        (void)w;
+        if (r->read(&o, at, sizeof o) && rs_timer_active(&o.timer))
+                ret->due = o.timer.deadline;
+}
+
+static void handles_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                        struct rs_waited *ret)
+{
+        static const char *const modes[] = { "the first", "a failure", "all" };
+        struct watch x;
+
+        (void)w;
+        if (!r->read(&x, at, sizeof x))
+                return;
+        snprintf(ret->detail, sizeof ret->detail, "%s of %zu, %zu run", modes[x.mode <= WAIT_ALL ? x.mode : 0], x.n,
+                 x.left);
+        if (rs_timer_active(&x.timer))
+                ret->due = x.timer.deadline;
+}
+
+const struct rs_waits rs_handle_waits = { .cancel = one_cancel, .see = handle_see };
+const struct rs_waits rs_handles_waits = { .cancel = watch_cancel, .see = handles_see };

@@ -62,4 +62,7 @@ int rs_pool_no_thread(int rc);
 /* In the simulated world: one job, from its place to its end. *ret_began: whether it has run. */
 int rs_pool_inline(struct rs_loop *l, resha_pool *p, resha_fn *fn, void *arg, bool *ret_began);
 
+struct rs_waits;
+extern const struct rs_waits rs_job_waits;
+
 #endif

@@ -18,8 +18,11 @@
 
 #include "exec/pool.h"
 
+#include <stdio.h>
+
 #include <resha/alloc.h>
 
+#include "core/waited.h"
 #include "os/delay.h"
 #include "sys/nudge.h"
 #include "sys/sys.h"
@@ -412,3 +415,25 @@ int resha_pool_run(resha_pool *p, resha_fn *fn, void *arg, const resha_job_opts 
                 opts->drop(arg);
         return rc;
 }
+
+/* ---- for who looks from outside ---- */
+
+static void job_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w, struct rs_waited *ret)
+{
+        struct resha_pool p;
+        struct caller c;
+        struct job j;
+
+        if (!r->read(&p, w->object, sizeof p) || !r->read(&c, at, sizeof c) || !r->read(&j, c.job, sizeof j))
+                return;
+        ret->kind = "pool";
+        ret->held = p.taken;
+        ret->limit = p.places;
+        ret->waiting = rs_waited_count(r, &p.line);
+        snprintf(ret->detail, sizeof ret->detail, "pool %.15s: %s", p.crew.name,
+                 j.placed.in_line ? "in line for a place" : "has a place");
+        snprintf(ret->state, sizeof ret->state, "%.15s: %zu of %zu places are taken, %zu in line", p.crew.name, p.taken,
+                 p.places, ret->waiting);
+}
+
+const struct rs_waits rs_job_waits = { .cancel = job_cancel, .shared = true, .see = job_see };

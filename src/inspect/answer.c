@@ -50,11 +50,25 @@ static void look(struct job *job, const struct rs_view *v)
                 job->from.since = rs_sys_now() - visited;
 }
 
+/* Where its thread is: from what it runs outwards. */
+static void look_at_stack(struct job *job, const struct rs_view *v)
+{
+        struct rs_snapshot_from *f = &job->from;
+
+        f->depth = 0;
+        if (f->sleeps || !rs_view_hold(v->number))
+                return;
+        f->depth = rs_stacks_running(v->tid, v->loop, f->current, f->running, RS_STACKS_DEPTH);
+        rs_view_release(v->number);
+}
+
 /* It has not answered. What it is in the middle of goes on from here. */
 static void read_blocked(struct job *job, const struct rs_view *v)
 {
         look(job, v);
         job->from.blocked = true;
+        if (job->request->stacks)
+                look_at_stack(job, v);
         job->snapshot.from = job->from;
         job->snapshot.walk.reader = &rs_reader_copies;
         do
@@ -64,6 +78,7 @@ static void read_blocked(struct job *job, const struct rs_view *v)
 
 static void one_loop(struct job *job, const struct rs_view *v)
 {
+        struct rs_json *j = &job->answer->json;
         int rc;
 
         job->begun = job->over = false;
@@ -74,7 +89,9 @@ static void one_loop(struct job *job, const struct rs_view *v)
         if (rc == 0)
                 read_blocked(job, v);
         else if (rc < 0)
-                rs_snapshot_note(&job->answer->json, "a loop has ended meanwhile");
+                rs_snapshot_note(j, "a loop has ended meanwhile");
+        if (job->begun && job->snapshot.places.full)
+                rs_snapshot_note(j, "there are more than 256 places of spawn: not all are told of");
 }
 
 void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r)
@@ -86,6 +103,7 @@ void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r)
                 rs_snapshot_error(&a->json, "no memory for a snapshot");
                 return;
         }
+        a->texts = rs_texts_new();
         job->answer = a;
         job->request = r;
         rs_snapshot_head(&a->json, rs_view_count());
@@ -94,4 +112,7 @@ void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r)
                         one_loop(job, &v);
         resha_free(job);
         rs_snapshot_tail(&a->json);
+        rs_answer_flush(a);
+        rs_texts_free(a->texts);
+        a->texts = NULL;
 }

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "inspect/inspector.h"
 #include "inspect/request.h"
+#include "inspect/stacks.h"
 
 enum {
         RS_ANSWER_ROOM = 256 * 1024,      /* bytes of an answer that are made at once */
@@ -18,7 +19,8 @@ struct rs_answer {
         int fd, stop; /* stop: readable when the process has no loop any more */
         bool broken;  /* the client has gone, does not read, or the answer is to stop: nothing is sent any more */
         char *room;
-        struct rs_json json; /* in `room` */
+        struct rs_json json;    /* in `room` */
+        struct rs_texts *texts; /* for the marks that are in it (snapshot.h); NULL: there are none */
 };
 
 /* What is in the room goes out, and the room is empty. False: broken. */
@@ -41,6 +43,10 @@ struct rs_view {
 
 unsigned rs_view_count(void);
 bool rs_view_next(uint32_t after, struct rs_view *ret_view); /* that with the next number; false: there is none */
+
+/* The loop does not end until it is let go. False: it has. */
+bool rs_view_hold(uint32_t number);
+void rs_view_release(uint32_t number);
 
 /* fn(l, arg) on the thread of the loop with that number, outside of tasks. 1; 0: it has not come to it in time, and
  * will not; -ECANCELED: it ends, or has ended. */

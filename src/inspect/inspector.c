@@ -32,7 +32,7 @@
 #include "sys/sys.h"
 #include "sys/thread.h"
 
-enum { CLIENTS = 4, REQUEST_MS = 2000, ANSWER_MS = 200, ACCEPT_PAUSE_MS = 100 };
+enum { CLIENTS = 4, REQUEST_MS = 2000, ANSWER_MS = 200, ACCEPT_PAUSE_MS = 100, EXPANDED = 32 * 1024 };
 
 struct client {
         bool used, done; /* done: its thread is to be joined */
@@ -168,10 +168,31 @@ bool rs_view_next(uint32_t after, struct rs_view *ret_view)
 {
         rs_lock(&inspector.lock);
         const struct rs_inspected *w = find(after + 1);
+        while (w && w->ends)
+                w = find(w->number + 1);
         if (w)
                 *ret_view = (struct rs_view){ w->number, w->loop, w->tid, sleeps(w), w->pause };
         rs_unlock(&inspector.lock);
         return w != NULL;
+}
+
+bool rs_view_hold(uint32_t number)
+{
+        rs_lock(&inspector.lock);
+        struct rs_inspected *w = find(number);
+        bool there = w && w->number == number && !w->ends;
+        if (there)
+                w->users++;
+        rs_unlock(&inspector.lock);
+        return there;
+}
+
+void rs_view_release(uint32_t number)
+{
+        rs_lock(&inspector.lock);
+        find(number)->users--; /* it is there until then */
+        rs_cond_broadcast(&inspector.change);
+        rs_unlock(&inspector.lock);
 }
 
 int rs_view_ask(uint32_t number, void (*fn)(struct rs_loop *l, void *arg), void *arg)
@@ -208,9 +229,31 @@ bool rs_answer_send(struct rs_answer *a, const char *bytes, size_t n)
         return !a->broken;
 }
 
+/* Marks are replaced on the way, in pieces for which there is room beside. */
+static void send_marked(struct rs_answer *a, const char *from, const char *end)
+{
+        char room[EXPANDED];
+        struct rs_json j;
+
+        while (from < end && !a->broken) {
+                const char *mark = memchr(from, RS_MARK, (size_t)(end - from));
+                rs_answer_send(a, from, (size_t)((mark ? mark : end) - from));
+                from = mark ? mark : end;
+                rs_json_init(&j, room, sizeof room);
+                for (size_t n; from < end && *from == RS_MARK; from += n) {
+                        n = rs_snapshot_text(from, a->texts, &j);
+                        if (n)
+                                continue;
+                        rs_answer_send(a, room, (size_t)(j.at - room));
+                        rs_json_init(&j, room, sizeof room);
+                }
+                rs_answer_send(a, room, (size_t)(j.at - room));
+        }
+}
+
 bool rs_answer_flush(struct rs_answer *a)
 {
-        rs_answer_send(a, a->room, (size_t)(a->json.at - a->room));
+        send_marked(a, a->room, a->json.at);
         rs_json_init(&a->json, a->room, RS_ANSWER_ROOM);
         return !a->broken;
 }
@@ -391,6 +434,7 @@ int rs_inspector_add(struct rs_inspected *w, struct rs_loop *l, const bool *step
                                     .forks = rs_forks,
                                     .tid = rs_observe_self(),
                                     .number = (uint32_t)(l->last_mark >> RS_MARK_RUN) };
+        rs_observe_allow();
         rs_lock(&inspector.lock);
         while (inspector.ends) /* the thread of those before */
                 rs_cond_wait(&inspector.change, &inspector.lock, INT64_MAX);
@@ -412,10 +456,10 @@ void rs_inspector_remove(struct rs_inspected *w)
                 return;
         rs_lock(&inspector.lock);
         w->ends = true;
-        rs_list_remove(&inspector.all, &w->node);
         rs_cond_broadcast(&inspector.change);
         while (w->users)
                 rs_cond_wait(&inspector.change, &inspector.lock, INT64_MAX);
+        rs_list_remove(&inspector.all, &w->node);
         bool last = rs_list_empty(&inspector.all);
         struct rs_thread thread = inspector.thread;
         if (last) {

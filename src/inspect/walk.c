@@ -13,6 +13,7 @@
 
 #include "inspect/walk.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "sys/observe.h"
@@ -66,8 +67,7 @@ static void see_text(const struct rs_walk *w, const char *from, char *to, size_t
 
 /* ---- whom it waits for ---- */
 
-/* The id of the task there, if it is alive and has that mark (0: any); else 0. */
-static uint32_t id_of(const struct rs_walk *w, const struct rs_task *at, uint64_t mark)
+uint32_t rs_walk_id(const struct rs_walk *w, const struct rs_task *at, uint64_t mark)
 {
         struct rs_task t;
 
@@ -90,7 +90,7 @@ static void see_owner(const struct rs_walk *w, const struct rs_whom *whom, const
         if (!w->reader->read(&owner, object + whom->at, sizeof owner))
                 return;
         if (!whom->mark_at || w->reader->read(&mark, object + whom->mark_at, sizeof mark))
-                see_holder(s, id_of(w, owner, mark));
+                see_holder(s, rs_walk_id(w, owner, mark));
 }
 
 static void see_handles(const struct rs_walk *w, const struct rs_whom *whom, const struct rs_wait *at,
@@ -103,7 +103,7 @@ static void see_handles(const struct rs_walk *w, const struct rs_whom *whom, con
                 return;
         for (size_t i = 0; i < n && i < WALK_HANDLES && s->holders_n < RS_SEEN_HOLDERS; i++)
                 if (w->reader->read(&h, &handles[i], sizeof h) && h._state == RS_HANDLE_RUNNING)
-                        see_holder(s, id_of(w, h._task, 0));
+                        see_holder(s, rs_walk_id(w, h._task, 0));
 }
 
 static void see_holders(const struct rs_walk *w, const struct rs_task *t, const struct rs_wait *wait,
@@ -119,20 +119,37 @@ static void see_holders(const struct rs_walk *w, const struct rs_task *t, const 
                 see_handles(w, &whom, t->wait, wait->object, s);
 }
 
-static void see_wait(const struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
+/* ---- what it waits for ---- */
+
+static const struct rs_waits *waits_of(const struct rs_task *t, const struct rs_wait *wait)
+{
+        for (const struct rs_waits *const *x = rs_all_waits; *x; x++)
+                if ((*x)->cancel ? (*x)->cancel == wait->cancel : (*x)->whom == t->whom)
+                        return *x;
+        return NULL;
+}
+
+static void see_wait(struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
 {
         struct rs_wait wait;
 
         if (!w->reader->read(&wait, t->wait, sizeof wait))
                 return;
+        const struct rs_waits *waits = waits_of(t, &wait);
         see_text(w, wait.what, s->what, sizeof s->what);
         s->object = wait.object;
         see_holders(w, t, &wait, s);
+        if (waits) {
+                waits->see(waits->shared ? &rs_reader_copies : w->reader, t->wait, &wait, &w->waited);
+                w->first = !wait.node.prev;
+        }
         if (t->wait == &s->at->sleeping && rs_timer_active(&t->sleep))
                 s->due = t->sleep.deadline - w->now;
+        else if (w->waited.due)
+                s->due = w->waited.due - w->now;
 }
 
-static void see_state(const struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
+static void see_state(struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
 {
         if (s->at == w->running && !t->wait)
                 s->state = RS_SEEN_RUNS;
@@ -148,15 +165,114 @@ static void see_state(const struct rs_walk *w, const struct rs_task *t, struct r
         see_wait(w, t, s);
 }
 
-static void see_stack(const struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
+static void see_stack(struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
 {
-        struct rs_stack k;
+        const void *sp = s->state == RS_SEEN_RUNS ? NULL : t->sp;
 
-        if (!t->stack || !w->reader->read(&k, t->stack, sizeof k))
+        w->stack = NULL;
+        s->stack = (struct rs_stack_use){ 0 };
+        if (!t->stack || !w->reader->read(&w->stack_copy, t->stack, sizeof w->stack_copy))
                 return;
-        s->stack_size = k.size;
-        if (s->state != RS_SEEN_RUNS && (const char *)t->sp >= k.base && (const char *)t->sp <= k.top)
-                s->stack_used = (size_t)(k.top - (const char *)t->sp);
+        w->stack = &w->stack_copy;
+        rs_stacks_use(w->stack, w->loop.stacks.guard, sp, &s->stack);
+}
+
+size_t rs_walk_stack(const struct rs_walk *w, void *room, const void **ret_addresses, size_t max)
+{
+        if (!w->stack || !w->task->sp || w->seen.state == RS_SEEN_RUNS)
+                return 0;
+        return rs_stacks_parked(w->task->sp, w->stack->top, room, ret_addresses, max);
+}
+
+/* ---- what it says that it does ---- */
+
+/* "mirror example.org: connects (attempt 2)" */
+static void see_doing(const struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
+{
+        char what[32] = "", text[96] = "", phase[32] = "", attempt[24] = "";
+        resha_doing d;
+
+        s->doing[0] = '\0';
+        if (!t->doing || !w->reader->read(&d, t->doing, sizeof d))
+                return;
+        see_text(w, d.what, what, sizeof what);
+        see_text(w, d.text, text, sizeof text);
+        see_text(w, d.phase, phase, sizeof phase);
+        if (d.attempt > 1)
+                snprintf(attempt, sizeof attempt, " (attempt %u)", d.attempt);
+        snprintf(s->doing, sizeof s->doing, "%s%s%s%s%s%s", what, *text ? " " : "", text, *phase ? ": " : "", phase,
+                 attempt);
+}
+
+/* ---- scopes ---- */
+
+/* Why the innermost thing around it that was cancelled was; and the nearest of the deadlines that it sees. */
+static void see_around(const struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
+{
+        static const char *const causes[] = {
+                [RS_CAUSE_CALL] = "call",
+                [RS_CAUSE_THREAD] = "thread",
+                [RS_CAUSE_FAILURE] = "failure of another",
+                [RS_CAUSE_BODY_FAILED] = "failure of the group's body",
+                [RS_CAUSE_BODY_ENDED] = "end of the group's body",
+                [RS_CAUSE_LEFT] = "the group's block was left",
+                [RS_CAUSE_DEADLINE] = "deadline",
+                [RS_CAUSE_GRACE] = "grace is over",
+                [RS_CAUSE_RACE] = "another has won",
+                [RS_CAUSE_INTERRUPT] = "Ctrl-C",
+                [RS_CAUSE_TERMINATE] = "SIGTERM",
+                [RS_CAUSE_DEADLOCK] = "deadlock",
+                [RS_CAUSE_BACKEND] = "failure of the backend",
+                [RS_CAUSE_BESIDE] = "a loop beside",
+        };
+        const struct rs_scope *at = t->scope;
+        struct rs_scope x;
+        unsigned cause = t->cancel_requested ? t->cause : RS_CAUSE_NONE;
+
+        for (unsigned n = 0; n < WALK_SCOPES && w->reader->read(&x, at, sizeof x); n++, at = x.parent) {
+                if (x.requested && !cause)
+                        cause = x.cause;
+                if (rs_timer_active(&x.timer) && (s->deadline == INT64_MIN || x.timer.deadline - w->now < s->deadline))
+                        s->deadline = x.timer.deadline - w->now;
+                if (x.shield)
+                        break;
+        }
+        s->cancelled = cause && cause < sizeof causes / sizeof *causes ? causes[cause] : NULL;
+}
+
+static void see_group(const struct rs_walk *w, struct rs_seen_scope *ret)
+{
+        struct rs_group g;
+
+        if (!w->reader->read(&g, ret->at, sizeof g))
+                return;
+        ret->running = g.running;
+        ret->limit = g.limit == SIZE_MAX ? 0 : g.limit;
+        ret->failures = g.failures;
+        ret->waiting = rs_waited_count(w->reader, &g.spawners);
+}
+
+bool rs_walk_scope(struct rs_walk *w, struct rs_seen_scope *ret)
+{
+        struct rs_scope x;
+
+        if (!w->next_scope || w->scopes++ == WALK_SCOPES || !w->reader->read(&x, w->next_scope, sizeof x))
+                return false;
+        *ret = (struct rs_seen_scope){
+                .at = w->next_scope,
+                .parent = x.parent,
+                .kind = x.is_group    ? "group"
+                        : x.shield    ? "shield"
+                        : x.nosuspend ? "nosuspend"
+                                      : "scope",
+                .left = rs_timer_active(&x.timer) ? x.timer.deadline - w->now : INT64_MIN,
+                .cancelled = x.effective,
+                .group = x.is_group,
+        };
+        if (x.is_group)
+                see_group(w, ret);
+        w->next_scope = x.inner;
+        return true;
 }
 
 static void see(struct rs_walk *w, const struct rs_task *t, const struct rs_task *at)
@@ -167,10 +283,14 @@ static void see(struct rs_walk *w, const struct rs_task *t, const struct rs_task
         s->id = t->id;
         s->age = w->now - t->started;
         s->since = s->due = s->deadline = INT64_MIN;
-        s->what[0] = s->detail[0] = '\0';
+        s->what[0] = '\0';
+        w->waited.detail[0] = w->waited.state[0] = '\0';
+        w->waited.kind = NULL;
+        w->waited.owner = NULL;
+        w->waited.due = 0;
+        w->waited.limit = w->waited.held = w->waited.waiting = 0;
         s->object = NULL;
         s->holders_n = 0;
-        s->stack_used = s->stack_size = 0;
         see_text(w, t->name, s->name, sizeof s->name);
         see_text(w, t->site, s->site, sizeof s->site);
         s->group = t->group;
@@ -178,7 +298,10 @@ static void see(struct rs_walk *w, const struct rs_task *t, const struct rs_task
         s->item = t->item;
         s->items = t->items;
         s->ignored = t->ignored;
-        s->cancelled = NULL;
+        w->scopes = 0;
+        w->next_scope = t->outermost;
+        see_around(w, t, s);
+        see_doing(w, t, s);
         see_state(w, t, s);
         see_stack(w, t, s);
 }
@@ -212,4 +335,10 @@ bool rs_walk_next(struct rs_walk *w)
                 w->loaded = false;
         }
         return false;
+}
+
+void rs_walk_back(struct rs_walk *w)
+{
+        w->index--;
+        w->loaded = false;
 }

@@ -83,7 +83,7 @@ struct rs_op {
         struct rs_file *file;     /* all but POLL, DISK: NULL */
         int fd;                   /* POLL, SEND_FILE */
         short events;             /* POLL */
-        void *buf;                /* not written to by WRITE and its kin */
+        void *buf;                /* not written to by WRITE and its kin; POLL: whose end it tells, as text, or NULL */
         size_t size;              /* of what buf is */
         int64_t offset;           /* SEND_FILE */
         const resha_addr *addr;   /* CONNECT */

@@ -28,6 +28,7 @@
 #include <resha/alloc.h>
 
 #include "core/core.h"
+#include "core/waited.h"
 #include "net/addr.h"
 #include "net/resolve.h"
 #include "sys/sys.h"
@@ -476,3 +477,19 @@ void rs_lookup_forget(void)
                 RS_CONTAINER(n, struct lookup, node)->stale = true;
         rs_unlock(&lock);
 }
+
+/* ---- for who looks from outside ---- */
+
+static void question_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                         struct rs_waited *ret)
+{
+        struct question q;
+        struct asker a;
+
+        (void)w;
+        if (r->read(&q, at, sizeof q) && r->read(&a, q.asker, sizeof a) && a.lookup &&
+            !r->text(a.lookup->host, ret->detail, sizeof ret->detail))
+                ret->detail[0] = '\0';
+}
+
+const struct rs_waits rs_question_waits = { .cancel = question_cancel, .shared = true, .see = question_see };

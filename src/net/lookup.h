@@ -28,4 +28,7 @@ int rs_lookup(struct rs_loop *l, const char *host, const char *service, struct r
 void rs_lookup_keep(int64_t ns);
 void rs_lookup_forget(void);
 
+struct rs_waits;
+extern const struct rs_waits rs_question_waits; /* for who looks from outside */
+
 #endif

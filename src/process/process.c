@@ -27,6 +27,8 @@
 
 #include <resha/alloc.h>
 
+#include "core/waited.h"
+
 enum { GRACE_DEFAULT_S = 3, HELD_DEFAULT_S = 1 };
 
 /* ---- the beginning ---- */
@@ -127,8 +129,10 @@ static int stand_in_line(resha_process *p)
 
 static int poll_end(resha_process *p)
 {
-        struct rs_op op = { .kind = RS_OP_POLL, .fd = p->fd, .events = POLLIN };
+        char about[sizeof p->name + 16];
+        struct rs_op op = { .kind = RS_OP_POLL, .fd = p->fd, .events = POLLIN, .buf = about };
 
+        snprintf(about, sizeof about, "%d %s", p->pid, p->name);
         p->op = &op;
         int rc = (int)rs_operation(p->loop, &op, "process");
         p->op = NULL;
@@ -368,3 +372,22 @@ static void give_up(struct rs_cleanup *c)
         if (p->state == RS_PROCESS_RUNS || (p->state == RS_PROCESS_ENDED && p->group))
                 p->ops->give_up(p);
 }
+
+/* ---- for who looks from outside ---- */
+
+static void see_process(const struct rs_reader *r, const void *process, struct rs_waited *ret)
+{
+        resha_process p;
+
+        if (r->read(&p, process, sizeof p))
+                snprintf(ret->detail, sizeof ret->detail, "%d %.*s", p.pid, (int)sizeof p.name - 1, p.name);
+}
+
+static void process_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                        struct rs_waited *ret)
+{
+        (void)at;
+        see_process(r, w->object, ret);
+}
+
+const struct rs_waits rs_process_waits = { .cancel = wait_cancel, .see = process_see };

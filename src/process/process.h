@@ -90,4 +90,7 @@ int rs_child_failed(const resha_process_opts *opts, int code);
 /* A record for -ECHILD. */
 int rs_child_lost(const char *name, int code);
 
+struct rs_waits;
+extern const struct rs_waits rs_process_waits; /* for who looks from outside */
+
 #endif

@@ -5,7 +5,10 @@
  * this one have run: there is no state in which a barrier is left and may not be entered. Whoever was woken has been
  * let through, whatever happens to the barrier or to its task after that. */
 
+#include <stdio.h>
+
 #include "sync/line.h"
+#include "sync/waited.h"
 
 struct barrier {
         struct rs_list waiters; /* of barrier_wait.wait.node, in order of arrival; fewer than `parties` */
@@ -125,3 +128,21 @@ bool resha_barrier_broken(const resha_barrier *b)
 {
         return const_barrier_of(b)->broken;
 }
+
+/* ---- for who looks from outside ---- */
+
+static void barrier_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                        struct rs_waited *ret)
+{
+        struct barrier b;
+
+        (void)at;
+        if (!r->read(&b, w->object, sizeof b))
+                return;
+        ret->kind = "barrier";
+        ret->limit = b.parties;
+        ret->held = ret->waiting = b.waiting;
+        snprintf(ret->state, sizeof ret->state, "%u of %u have come", b.waiting, b.parties);
+}
+
+const struct rs_waits rs_barrier_waits = { .cancel = barrier_cancel, .see = barrier_see };

@@ -19,9 +19,11 @@
  *     before its inbox is closed. Posts are made under the lock of the lines, and only for those in it.
  *  2. A caller's memory stays until its post has run. */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "sync/channel.h"
+#include "sync/waited.h"
 #include "sys/sys.h"
 #include "sys/ticks.h"
 
@@ -274,3 +276,23 @@ int resha_recv_blocking(resha_receiver *r, void *ret_item, resha_duration at_mos
 {
         return block_side((struct rs_channel *)(void *)r, false, ret_item, at_most);
 }
+
+/* ---- for who looks from outside ---- */
+
+static void channel_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                        struct rs_waited *ret)
+{
+        struct rs_channel c;
+
+        (void)at;
+        if (!r->read(&c, w->object, sizeof c))
+                return;
+        ret->kind = "channel";
+        ret->held = (size_t)(c.tx.passed - c.rx.passed);
+        ret->limit = c.capacity;
+        ret->waiting = c.tx.waiting + c.rx.waiting;
+        snprintf(ret->state, sizeof ret->state, "%zu of %zu items, %u wait to send, %u to receive", ret->held,
+                 ret->limit, c.tx.waiting, c.rx.waiting);
+}
+
+const struct rs_waits rs_channel_waits = { .cancel = cancel, .shared = true, .see = channel_see };

@@ -12,6 +12,7 @@
 
 #include "sync/line.h"
 #include "sync/mutex.h"
+#include "sync/waited.h"
 
 struct condition {
         struct rs_mutex *mutex;
@@ -140,3 +141,19 @@ int resha_condition_notify_all(resha_condition *condition)
 {
         return resha_condition_notify(condition, SIZE_MAX);
 }
+
+/* ---- for who looks from outside ---- */
+
+static void condition_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                          struct rs_waited *ret)
+{
+        struct condition c;
+
+        (void)at;
+        if (!r->read(&c, w->object, sizeof c))
+                return;
+        ret->kind = "condition";
+        ret->waiting = rs_waited_count(r, &c.waiters);
+}
+
+const struct rs_waits rs_condition_waits = { .cancel = condition_cancel, .see = condition_see };

@@ -3,6 +3,7 @@
 
 #include "sync/event.h"
 #include "sync/line.h"
+#include "sync/waited.h"
 
 struct event {
         struct rs_list waiters; /* of rs_wait.node; empty while set */
@@ -72,3 +73,19 @@ int resha_event_wait(resha_event *event)
         rs_list_push(&e->waiters, &w.node);
         return (int)rs_wait(l, &w);
 }
+
+/* ---- for who looks from outside ---- */
+
+static void event_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                      struct rs_waited *ret)
+{
+        struct event e;
+
+        (void)at;
+        if (!r->read(&e, w->object, sizeof e))
+                return;
+        ret->kind = "event";
+        ret->waiting = rs_waited_count(r, &e.waiters);
+}
+
+const struct rs_waits rs_event_waits = { .cancel = event_cancel, .see = event_see };

@@ -26,7 +26,10 @@
  *  1. The timer is set for the turn of the first in line, and only while nobody is on the way out.
  *  2. Nothing is reserved: who leaves the line has changed nothing for those before, and let those behind move up. */
 
+#include <stdio.h>
+
 #include "sync/line.h"
+#include "sync/waited.h"
 
 struct rate {
         int64_t per, even, leak; /* ns */
@@ -350,3 +353,24 @@ void resha_limiter_pause_until(resha_limiter *limiter, resha_instant t)
         if (!rs_list_empty(&m->line) && !m->starting)
                 set_timer(rs_loop_current, m);
 }
+
+/* ---- for who looks from outside ---- */
+
+static void limiter_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                        struct rs_waited *ret)
+{
+        struct limiter m;
+        struct limiter_wait x;
+
+        if (!r->read(&m, w->object, sizeof m) || !r->read(&x, at, sizeof x))
+                return;
+        ret->kind = "limiter";
+        ret->waiting = m.waiting;
+        if (rs_timer_active(&x.deadline))
+                ret->due = x.deadline.deadline;
+        if (m.n)
+                snprintf(ret->state, sizeof ret->state, "%u in each %.3f s", m.rate[0].count,
+                         (double)m.rate[0].per / 1e9);
+}
+
+const struct rs_waits rs_limiter_waits = { .cancel = limiter_cancel, .see = limiter_see };

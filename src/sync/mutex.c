@@ -3,6 +3,7 @@
  * waits. */
 
 #include "sync/mutex.h"
+#include "sync/waited.h"
 
 _Static_assert(sizeof(struct rs_mutex) <= sizeof(resha_mutex), "resha_mutex is too small");
 
@@ -78,3 +79,21 @@ bool resha_mutex_locked(const resha_mutex *m)
 {
         return ((const struct rs_mutex *)(const void *)m)->owner != NULL;
 }
+
+/* ---- for who looks from outside ---- */
+
+static void mutex_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                      struct rs_waited *ret)
+{
+        struct rs_mutex m;
+
+        (void)at;
+        if (!r->read(&m, w->object, sizeof m))
+                return;
+        ret->kind = "mutex";
+        ret->owner = m.owner;
+        ret->owner_mark = m.owner_mark;
+        ret->waiting = rs_waited_count(r, &m.waiters);
+}
+
+const struct rs_waits rs_mutex_waits = { .whom = &rs_mutex_whom, .see = mutex_see };

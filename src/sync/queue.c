@@ -14,12 +14,14 @@
  *  3. unfinished >= items inside; who waits in `joiners` waits only while it is not 0. */
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "sync/item.h"
 #include "sync/line.h"
 #include "sync/queue.h"
+#include "sync/waited.h"
 
 enum { ITEM_MAX = 65536, ROOM_FIRST = 16 };
 
@@ -409,3 +411,29 @@ size_t resha_queue_unfinished(const resha_queue *q)
 {
         return q->unfinished;
 }
+
+/* ---- for who looks from outside ---- */
+
+static void queue_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                      struct rs_waited *ret)
+{
+        resha_queue q;
+
+        (void)at;
+        if (!r->read(&q, w->object, sizeof q))
+                return;
+        size_t inside = q.kind == PILE ? q.pile.count : q.count, put = rs_waited_count(r, &q.putters);
+        size_t get = rs_waited_count(r, &q.getters), join = rs_waited_count(r, &q.joiners);
+        char of[32] = "";
+
+        ret->kind = "queue";
+        ret->held = inside;
+        ret->limit = q.capacity == RESHA_UNBOUNDED ? 0 : q.capacity;
+        ret->waiting = put + get + join;
+        if (q.capacity != RESHA_UNBOUNDED)
+                snprintf(of, sizeof of, " of %zu", q.capacity);
+        snprintf(ret->state, sizeof ret->state, "%zu%s items, %zu wait to put, %zu to get%s", inside, of, put, get,
+                 join ? ", some until all is done" : "");
+}
+
+const struct rs_waits rs_queue_waits = { .cancel = queue_cancel, .see = queue_see };

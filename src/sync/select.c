@@ -15,11 +15,14 @@
  *     channel looks at it once more: no wake-up is missed. */
 
 #include <limits.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "sync/channel.h"
 #include "sync/event.h"
 #include "sync/line.h"
 #include "sync/queue.h"
+#include "sync/waited.h"
 
 /* The inside of resha_case. */
 struct select_case {
@@ -42,6 +45,8 @@ struct select_case {
 _Static_assert(sizeof(struct select_case) == sizeof(resha_case), "resha_case has another size");
 _Static_assert(offsetof(struct rs_queue_wait, wait) == 0 && offsetof(struct rs_channel_waiter, wait) == 0, "one wait");
 _Static_assert(offsetof(struct select_case, wait) == offsetof(resha_case, _), "resha_case has another shape");
+
+enum { SEEN_MAX = 16 /* cases that are told of */ };
 
 struct select {
         struct rs_choice choice;
@@ -319,3 +324,34 @@ int resha_try_select(resha_case *cases, size_t n)
 {
         return look(rs_loop_current, cases_of(cases), n);
 }
+
+/* ---- for who looks from outside ---- */
+
+static void say_case(const struct select_case *c, int64_t *due, struct rs_waited *ret)
+{
+        static const char *const names[] = { "nothing", "queue to get", "queue to put",    "event",
+                                             "task",    "time",         "channel to send", "channel to receive" };
+        unsigned kind = (unsigned)c->kind;
+        size_t n = strlen(ret->detail);
+
+        if (kind >= sizeof names / sizeof *names || kind == 0)
+                return;
+        if (kind == RESHA_CASE_TIME)
+                *due = *due && *due < c->on.ns ? *due : c->on.ns;
+        snprintf(ret->detail + n, sizeof ret->detail - n, "%s%s", n ? ", " : "", names[kind]);
+}
+
+static void select_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                       struct rs_waited *ret)
+{
+        struct select_case c;
+        struct select s;
+
+        (void)w;
+        if (!r->read(&s, at, sizeof s))
+                return;
+        for (size_t i = 0; i < s.n && i < SEEN_MAX && r->read(&c, &s.cases[i], sizeof c); i++)
+                say_case(&c, &ret->due, ret);
+}
+
+const struct rs_waits rs_select_waits = { .cancel = select_cancel, .see = select_see };

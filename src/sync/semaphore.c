@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The semaphore: permits and a line of waiters. While somebody waits no permit is free: a release hands its own on. */
 
+#include <stdio.h>
+
 #include "sync/line.h"
+#include "sync/waited.h"
 
 struct semaphore {
         size_t available, permits;
@@ -79,3 +82,22 @@ size_t resha_semaphore_available(const resha_semaphore *s)
 {
         return ((const struct semaphore *)(const void *)s)->available;
 }
+
+/* ---- for who looks from outside ---- */
+
+static void semaphore_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w,
+                          struct rs_waited *ret)
+{
+        struct semaphore s;
+
+        (void)at;
+        if (!r->read(&s, w->object, sizeof s))
+                return;
+        ret->kind = "semaphore";
+        ret->held = s.permits - s.available;
+        ret->limit = s.permits;
+        ret->waiting = rs_waited_count(r, &s.waiters);
+        snprintf(ret->state, sizeof ret->state, "%zu of %zu permits are held", ret->held, ret->limit);
+}
+
+const struct rs_waits rs_semaphore_waits = { .cancel = semaphore_cancel, .see = semaphore_see };
