@@ -102,8 +102,8 @@ static void say_wait(struct dump *d, const struct rs_seen_task *t)
                 say(d, "%s%" PRIu32, i ? ", " : held ? ", held by task " : ": task ", t->holders[i]);
         if (held && !t->holders_n)
                 say(d, ", whose holder has ended without unlocking it");
-        if (t->detail[0])
-                say(d, ", %s", t->detail);
+        if (d->walk.waited.detail[0])
+                say(d, ", %s", d->walk.waited.detail);
         say_time(d, ", over in ", t->due);
 }
 
