@@ -427,13 +427,13 @@ static void job_see(const struct rs_reader *r, const struct rs_wait *at, const s
         if (!r->read(&p, w->object, sizeof p) || !r->read(&c, at, sizeof c) || !r->read(&j, c.job, sizeof j))
                 return;
         ret->kind = "pool";
-        ret->held = p.taken;
-        ret->limit = p.places;
-        ret->waiting = rs_waited_count(r, &p.line);
-        snprintf(ret->detail, sizeof ret->detail, "pool %.15s: %s", p.crew.name,
-                 j.placed.in_line ? "in line for a place" : "has a place");
-        snprintf(ret->state, sizeof ret->state, "%.15s: %zu of %zu places are taken, %zu in line", p.crew.name, p.taken,
-                 p.places, ret->waiting);
+        ret->limit = p.crew.most;
+        ret->held = p.taken < ret->limit ? p.taken : ret->limit; /* a job with a place runs, or is the next to */
+        ret->waiting = p.taken - ret->held + rs_waited_count(r, &p.line);
+        snprintf(ret->detail, sizeof ret->detail, "of pool %.15s%s", p.crew.name,
+                 j.placed.in_line ? ", in line for a place in its queue" : "");
+        snprintf(ret->state, sizeof ret->state, "%.15s: %zu of %zu threads are taken, %zu %s for one", p.crew.name,
+                 ret->held, ret->limit, ret->waiting, ret->waiting == 1 ? "job waits" : "jobs wait");
 }
 
 const struct rs_waits rs_job_waits = { .cancel = job_cancel, .shared = true, .see = job_see };
