@@ -9,6 +9,7 @@
 #include "core/disk.h"
 #include "core/waited.h"
 #include "sys/disk.h"
+#include "sys/ready.h"
 
 struct op_wait {
         struct rs_wait wait;
@@ -70,7 +71,17 @@ static const char *readiness(short events)
 {
         bool in = events & POLLIN, out = events & POLLOUT;
 
-        return in && out ? " readable or writable" : in ? " readable" : out ? " writable" : "";
+        return in && out ? " to be readable or writable" : in ? " to be readable" : out ? " to be writable" : "";
+}
+
+/* The descriptor is another library's. Where that has closed it, nothing comes any more. */
+static void see_foreign(const struct rs_op *op, struct rs_waited *ret)
+{
+        struct pollfd now = { .fd = op->fd, .events = op->events };
+        bool closed = rs_ready_wait(&now, 1, 0) > 0 && now.revents & POLLNVAL;
+
+        snprintf(ret->detail, sizeof ret->detail, "descriptor %d%s%s", op->fd, readiness(op->events),
+                 closed ? ", which is closed" : "");
 }
 
 static void see_disk(const struct rs_reader *r, const struct rs_op *op, struct rs_waited *ret)
@@ -112,7 +123,7 @@ static void operation_see(const struct rs_reader *r, const struct rs_wait *at, c
         else if (op.kind == RS_OP_POLL && op.buf)
                 (void)r->text(op.buf, ret->detail, sizeof ret->detail);
         else if (op.kind == RS_OP_POLL)
-                snprintf(ret->detail, sizeof ret->detail, "descriptor %d%s", op.fd, readiness(op.events));
+                see_foreign(&op, ret);
         else
                 see_file(r, &op, ret);
 }
