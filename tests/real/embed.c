@@ -79,25 +79,31 @@ TEST(timers_wake_the_host_and_nothing_else_does)
         ASSERT_EQ(resha_embed_end(e), 0);
 }
 
+struct lateness {
+        resha_instant start;
+        int ms;
+};
+
 /* A timer that is armed, moved and disarmed by turns; the earliest of many is the one that counts. */
 static int late(void *arg)
 {
-        int rc = resha_sleep(RESHA_MS(*(int *)arg));
+        const struct lateness *l = arg;
+        int rc = resha_sleep_until((resha_instant){ l->start.ns + RESHA_MS(l->ms).ns });
 
         if (rc == 0)
-                note("%d", *(int *)arg);
+                note("%d", l->ms);
         return rc;
 }
 
 static int timeouts(void *arg)
 {
-        static int ms[] = { 60, 20, 40 };
-        int never = HOST_LONG_MS * 10;
+        resha_instant now = resha_now();
+        struct lateness some[] = { { now, 60 }, { now, 20 }, { now, 40 } }, never = { now, HOST_LONG_MS * 10 };
         RESHA_GROUP(g);
 
         resha_group_begin(&g, NULL);
         for (int i = 0; i < 3; i++)
-                resha_spawn(&g, late, &ms[i]);
+                resha_spawn(&g, late, &some[i]);
         for (int i = 0; i < 10; i++)
                 ASSERT_EQ(resha_timeout(RESHA_MS(1), late, &never), -ETIME);
         RESHA_SCOPE(s);

@@ -345,9 +345,10 @@ static void note_shortage(const resha_report *r, void *arg)
 /* One caller's dead name server is not the end of all look-ups; and when it is, somebody says so. */
 TEST(look_ups_that_were_given_up_make_room_until_sixteen_hang)
 {
+        rs_alloc_watch(true);
         ASSERT_OK(test_run_opts(hang_four_by_four, NULL, &(resha_run_opts){ .report = note_shortage }));
         ASSERT_STR(notes(), "| told");
-        while (real_threads() > 1)
+        while (rs_alloc_live() > 0 || real_threads() > 1)
                 usleep(1000); /* the threads of what was given up go by themselves */
 }
 
