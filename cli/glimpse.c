@@ -12,8 +12,8 @@
 
 #include <resha/resha.h>
 
-#include "look/exits.h"
-#include "look/tree.h"
+#include "exits.h"
+#include "tree.h"
 
 /* The group of the first task whose name begins with "story". */
 static const struct scope_row *stories_of(const struct snapshot *s)
