@@ -25,9 +25,10 @@
 #include "base/alloc.h"
 #include "inspect/stacks.h"
 #include "inspect/walk.h"
+#include "sys/door.h"
 #include "sys/sys.h"
 
-enum { ROOM = 16 * 1024, LINE = 1024 };
+enum { ROOM = 16 * 1024, LINE = 1024, TRIES = 20, PAUSE_NS = 10000000 };
 
 struct dump {
         int fd, rc;
@@ -143,7 +144,13 @@ static size_t stack_of(struct dump *d, const struct rs_stack *k)
         }
         if (d->own)
                 return rs_task_stack(d->own, at, d->addresses, RS_STACKS_DEPTH);
-        return rs_stacks_running(d->tid, d->walk.at, at, d->addresses, RS_STACKS_DEPTH);
+        size_t n = 0;
+        for (int i = 0; i < TRIES && n == 0; i++) {
+                if (i > 0) /* it may be in the handler of the signal that asks for this, where it cannot be held */
+                        rs_door_wait(-1, false, -1, rs_sys_now() + PAUSE_NS);
+                n = rs_stacks_running(d->tid, d->walk.at, at, d->addresses, RS_STACKS_DEPTH);
+        }
+        return n;
 }
 
 static void say_stack(struct dump *d)
@@ -159,7 +166,7 @@ static void say_stack(struct dump *d)
         for (size_t i = 0; i < n; i++)
                 say(d, "    %s\n", d->frames[i]);
         if (n == 0)
-                say(d, "    (its stack cannot be told: it ran meanwhile)\n");
+                say(d, "    (its stack cannot be told)\n");
         rs_stacks_use(&k, d->walk.loop.stacks.guard, d->walk.seen.state == RS_SEEN_RUNS ? NULL : t->sp, &use);
         if (rs_stack_nearly_full(&use))
                 say(d, "    note: its stack is nearly full: at most %zu KiB of %zu were used, %zu are now\n",
@@ -168,9 +175,12 @@ static void say_stack(struct dump *d)
 
 /* ---- all ---- */
 
-static void say_all(struct dump *d, const char *head)
+static void say_all(struct dump *d)
 {
-        say(d, "%s", head);
+        const struct rs_walk *w = &d->walk;
+
+        say(d, "%sresha: loop %" PRIu32 " of process %d, %zu task%s:\n", d->own ? "" : "\n", w->number, rs_sys_pid(),
+            w->loop.tasks, w->loop.tasks == 1 ? "" : "s");
         while (d->rc == 0 && rs_walk_next(&d->walk)) {
                 say(d, "\n");
                 say_who(d, &d->walk.seen);
@@ -182,23 +192,23 @@ static void say_all(struct dump *d, const char *head)
         flush(d);
 }
 
-static int with_room(struct dump *d, const struct rs_reader *reader, const struct rs_loop *l, int64_t now,
-                     const struct rs_task *running, const char *head)
+static int with_room(struct dump *d, const struct rs_reader *reader, const struct rs_loop *l, int64_t now)
 {
+        const struct rs_task *running = NULL;
+
         d->texts = rs_texts_new();
         bool ok = d->texts && (d->own || (d->copy = resha_malloc(RS_STACKS_ROOM)));
-
-        if (ok && rs_walk_begin(&d->walk, reader, l) && rs_walk_resume(&d->walk, now, running))
-                say_all(d, head);
+        if (ok && reader->read(&running, &l->current, sizeof running) && rs_walk_begin(&d->walk, reader, l) &&
+            rs_walk_resume(&d->walk, now, running || !d->own ? running : d->own->reporter))
+                say_all(d);
         rs_texts_free(d->texts);
         resha_free(d->copy);
         return ok ? d->rc : -ENOMEM;
 }
 
 static int dump(const struct rs_reader *reader, struct rs_loop *own, const struct rs_loop *l, pid_t tid, int64_t now,
-                const char *head, int fd)
+                int fd)
 {
-        const struct rs_task *running = __atomic_load_n(&l->current, __ATOMIC_RELAXED);
         struct dump *d = resha_calloc(1, sizeof *d);
 
         if (!d)
@@ -206,14 +216,14 @@ static int dump(const struct rs_reader *reader, struct rs_loop *own, const struc
         d->fd = fd;
         d->own = own;
         d->tid = tid;
-        int rc = with_room(d, reader, l, now, running ? running : own ? own->reporter : NULL, head);
+        int rc = with_room(d, reader, l, now);
         resha_free(d);
         return rc;
 }
 
-int rs_dump_loop(const struct rs_loop *l, pid_t tid, const char *head, int fd)
+int rs_dump_loop(const struct rs_loop *l, pid_t tid, int fd)
 {
-        return dump(&rs_reader_copies, NULL, l, tid, rs_sys_now(), head, fd);
+        return dump(&rs_reader_copies, NULL, l, tid, rs_sys_now(), fd);
 }
 
 /* ---- of this thread's loop ---- */
@@ -226,12 +236,8 @@ struct own {
 static int dump_own(void *arg)
 {
         const struct own *o = arg;
-        struct rs_loop *l = o->loop;
-        char head[128];
 
-        snprintf(head, sizeof head, "resha: loop %" PRIu64 " of process %d, %zu task%s:\n", l->last_mark >> RS_MARK_RUN,
-                 rs_sys_pid(), l->tasks, l->tasks == 1 ? "" : "s");
-        return dump(&rs_reader_here, l, l, 0, rs_now(l), head, o->fd);
+        return dump(&rs_reader_here, o->loop, o->loop, 0, rs_now(o->loop), o->fd);
 }
 
 int resha_dump(int fd)

@@ -47,13 +47,14 @@ size_t rs_stacks_running(pid_t tid, const struct rs_loop *l, const struct rs_tas
                          size_t max)
 {
         const char *native = l->native.bottom;
-        const struct rs_stack *at = t ? __atomic_load_n(&t->stack, __ATOMIC_RELAXED) : NULL;
+        const struct rs_stack *at = NULL;
         struct rs_stack k;
         struct rs_observe_stacks stacks = { .end = (const void *)(uintptr_t)rs_task_entry };
 
         if (native)
                 stacks.own = (struct rs_observe_stack){ native, native + l->native.size };
-        if (at && rs_observe_read(&k, at, sizeof k)) /* a large one may have been unmapped meanwhile */
+        if (t && rs_observe_read(&at, &t->stack, sizeof at) && at &&
+            rs_observe_read(&k, at, sizeof k)) /* a large one may have been unmapped meanwhile */
                 stacks.task = (struct rs_observe_stack){ k.base + l->stacks.guard, k.top };
         return rs_observe_stack(tid, &stacks, ret_addresses, max);
 }

@@ -7,6 +7,7 @@
 
 #include "core/core.h"
 #include "exec/pool.h"
+#include "inspect/dump.h"
 #include "inspect/inspector.h"
 #include "net/resolve.h"
 #include "net/share.h"
@@ -44,6 +45,7 @@ static void forked(void)
         rs_lane_forked();
         rs_observe_forked();
         rs_watchdog_forked();
+        rs_dumper_forked();
         rs_inspector_forked();
         rs_loop_forked();
 }

@@ -86,6 +86,12 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
         const char *inspect = getenv("RESHA_INSPECT");
         if (inspect && *inspect)
                 ret->inspect = strcmp(inspect, "0") != 0;
+        const char *dump = getenv("RESHA_DUMP");
+        if (dump && *dump)
+                ret->dump_signal = strcmp(dump, "0") == 0 ? 0 : rs_dumper_signal(dump);
+        if (ret->dump_signal < 0)
+                return rs_run_refuse(opts, -EINVAL, "%s%s: USR1, USR2, QUIT, or the number of a signal; 0 for none",
+                                     dump && *dump ? "RESHA_DUMP=" : "dump_signal", dump && *dump ? dump : "");
         if (!find_blocked_limit(ret->blocked, &ret->blocked.ns))
                 return rs_run_refuse(opts, -EINVAL, "RESHA_BLOCKED=%s: milliseconds, or 0 for no watchdog",
                                      getenv("RESHA_BLOCKED"));
@@ -160,10 +166,14 @@ void rs_run_watch(struct rs_run *r, const bool *steps)
         int rc = l->opts.inspect ? rs_inspector_add(&r->inspected, l, steps, why, sizeof why) : 0;
         if (rc < 0)
                 rs_report(l, RESHA_REPORT_INSPECT, rc, NULL, "this process cannot be looked at: %s", why);
+        rc = rs_dumper_add(&r->dumped, l, l->opts.dump_signal, why, sizeof why);
+        if (rc < 0)
+                rs_report(l, RESHA_REPORT_INSPECT, rc, NULL, "no tasks are written on a signal: %s", why);
 }
 
 void rs_run_unwatch(struct rs_run *r)
 {
+        rs_dumper_remove(&r->dumped);
         rs_inspector_remove(&r->inspected);
         rs_watchdog_remove(&r->watched);
 }

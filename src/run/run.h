@@ -6,6 +6,7 @@
  * lends it from another loop), main.c (what prints), process.c (what runs change of the process). */
 
 #include "core/core.h"
+#include "inspect/dump.h"
 #include "inspect/inspector.h"
 #include "inspect/watchdog.h"
 #include "os/signals.h"
@@ -17,6 +18,7 @@ struct rs_run {
         struct rs_subscriber signals; /* those that interrupt it */
         struct rs_watched watched;
         struct rs_inspected inspected;
+        struct rs_dumped dumped;
         bool ignores_pipe;
 };
 

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* All loops of the process as text on stderr, when a signal says so: a thread waits for that, and writes.
+ *
+ * The signal's handler does nothing but tell the thread, which looks at the loops by itself (dump.c): so it works where
+ * all of them are stuck. Signals are the process's: one that the program handles already is left alone, and this says
+ * so; one that it takes later is its own from then on. It is written with the lock, so a run cannot end under it. */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "inspect/dump.h"
+#include "sys/door.h"
+#include "sys/observe.h"
+#include "sys/sys.h"
+#include "sys/thread.h"
+
+enum { SIGNALS = 65 };
+
+static struct {
+        struct rs_lock lock;
+        struct rs_cond change;
+        struct rs_list all; /* of rs_dumped.node */
+        struct rs_thread thread;
+        int asked, stop; /* eventfds */
+        bool runs, ends;
+        struct {
+                unsigned users;
+                struct sigaction before;
+        } signals[SIGNALS];
+} dumper = { .lock = RS_LOCK_INIT, .change = RS_COND_INIT, .asked = -1, .stop = -1 };
+
+static void signal_comes(int sig, siginfo_t *info, void *context)
+{
+        (void)sig, (void)info, (void)context;
+        rs_sys_eventfd_set(dumper.asked);
+}
+
+/* ---- the thread ---- */
+
+static void *serve(void *arg)
+{
+        int asked = dumper.asked, stop = dumper.stop;
+
+        while (rs_door_wait(asked, false, stop, INT64_MAX) == 1) {
+                rs_sys_eventfd_clear(asked);
+                rs_lock(&dumper.lock);
+                for (struct rs_node *n = dumper.all.first; n; n = n->next) {
+                        const struct rs_dumped *w = RS_CONTAINER(n, struct rs_dumped, node);
+                        (void)rs_dump_loop(w->loop, w->tid, STDERR_FILENO); /* who should be told that it cannot be? */
+                }
+                rs_unlock(&dumper.lock);
+        }
+        return arg;
+}
+
+static void close_events(void)
+{
+        if (dumper.asked >= 0)
+                rs_sys_close(dumper.asked);
+        if (dumper.stop >= 0)
+                rs_sys_close(dumper.stop);
+        dumper.asked = dumper.stop = -1;
+}
+
+/* With the lock. */
+static int start(void)
+{
+        dumper.asked = rs_sys_eventfd();
+        dumper.stop = rs_sys_eventfd();
+        int rc = dumper.asked < 0 ? dumper.asked : dumper.stop < 0 ? dumper.stop : 0;
+        if (rc == 0)
+                rc = rs_thread_start(&dumper.thread, "resha-dump", serve, NULL);
+        if (rc < 0)
+                close_events();
+        dumper.runs = rc == 0;
+        return rc;
+}
+
+/* ---- the signal ---- */
+
+static const struct {
+        const char *name;
+        int number;
+} names[] = {
+        { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "QUIT", SIGQUIT }, { "HUP", SIGHUP }, { "URG", SIGURG },
+};
+
+/* A fault would come again for ever; some cannot be caught; and some are the library's own. */
+static bool is_usable(int sig)
+{
+        static const int others[] = { SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                                      SIGABRT, SIGPIPE, SIGINT,  SIGTERM, SIGCHLD };
+
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+                if (sig == others[i])
+                        return false;
+        return sig > 0 && sig < SIGNALS && (sig < 32 || (sig >= SIGRTMIN && sig < SIGRTMAX - 1));
+}
+
+int rs_dumper_signal(const char *name)
+{
+        const char *word = strncmp(name, "SIG", 3) == 0 ? name + 3 : name;
+        char *end;
+        long n = strtol(name, &end, 10);
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+                if (strcmp(word, names[i].name) == 0)
+                        return names[i].number;
+        return *name >= '0' && *name <= '9' && !*end && n < SIGNALS && is_usable((int)n) ? (int)n : -EINVAL;
+}
+
+/* With the lock. */
+static int take_signal(int sig, char *why, size_t size)
+{
+        struct sigaction now;
+
+        if (!is_usable(sig)) {
+                snprintf(why, size, "signal %d cannot be taken for that: SIGUSR1, SIGUSR2, SIGQUIT can", sig);
+                return -EINVAL;
+        }
+        if (dumper.signals[sig].users++ > 0)
+                return 0;
+        int rc = rs_sys_signal_get(sig, &now);
+        if (rc == 0 && now.sa_handler != SIG_DFL) {
+                snprintf(why, size, "signal %d is taken: the program handles or ignores it already", sig);
+                rc = -EBUSY;
+        } else {
+                rc = rs_sys_signal_watch(sig, signal_comes, &dumper.signals[sig].before);
+                if (rc < 0)
+                        snprintf(why, size, "%s", resha_strerror(rc));
+        }
+        if (rc < 0)
+                dumper.signals[sig].users--;
+        return rc;
+}
+
+/* Unless the program has taken it meanwhile. */
+static void give_signal(int sig)
+{
+        if (--dumper.signals[sig].users == 0 && rs_sys_signal_is(sig, signal_comes))
+                rs_sys_signal_put(sig, &dumper.signals[sig].before);
+}
+
+/* ---- loops ---- */
+
+/* With the lock. */
+static int add(struct rs_dumped *w, char *why, size_t size)
+{
+        int rc = 0;
+
+        if (!dumper.runs && (rc = start()) < 0) {
+                snprintf(why, size, "%s", resha_strerror(rc));
+                return rc;
+        }
+        rc = take_signal(w->signal, why, size);
+        if (rc == 0)
+                rs_list_push(&dumper.all, &w->node);
+        return rc;
+}
+
+/* With the lock, which it gives up: the thread ends with the last loop. */
+static void end_thread_unlock(void)
+{
+        bool last = rs_list_empty(&dumper.all) && dumper.runs && !dumper.ends;
+        struct rs_thread thread = dumper.thread;
+
+        if (last) {
+                dumper.ends = true;
+                rs_sys_eventfd_set(dumper.stop);
+        }
+        rs_unlock(&dumper.lock);
+        if (!last)
+                return;
+        rs_thread_join(thread);
+        rs_lock(&dumper.lock);
+        close_events();
+        dumper.runs = dumper.ends = false;
+        rs_cond_broadcast(&dumper.change);
+        rs_unlock(&dumper.lock);
+}
+
+int rs_dumper_add(struct rs_dumped *w, const struct rs_loop *l, int sig, char *ret_why, size_t size)
+{
+        if (l->simulated || sig == 0)
+                return 0;
+        *w = (struct rs_dumped){ .loop = l, .forks = rs_forks, .tid = rs_observe_self(), .signal = sig };
+        rs_observe_allow();
+        rs_lock(&dumper.lock);
+        while (dumper.ends) /* the thread of those before */
+                rs_cond_wait(&dumper.change, &dumper.lock, INT64_MAX);
+        int rc = add(w, ret_why, size);
+        if (rc < 0)
+                w->loop = NULL;
+        end_thread_unlock();
+        return rc;
+}
+
+void rs_dumper_remove(struct rs_dumped *w)
+{
+        bool ours = w->loop && w->forks == rs_forks; /* rs_dumper_forked() has forgotten the parent's */
+
+        if (!ours)
+                return;
+        rs_lock(&dumper.lock);
+        rs_list_remove(&dumper.all, &w->node);
+        give_signal(w->signal);
+        w->loop = NULL;
+        end_thread_unlock();
+}
+
+void rs_dumper_forked(void)
+{
+        dumper.lock = (struct rs_lock)RS_LOCK_INIT;
+        dumper.change = (struct rs_cond)RS_COND_INIT;
+        dumper.all = (struct rs_list){ 0 };
+        dumper.runs = dumper.ends = false;
+        for (int sig = 1; sig < SIGNALS; sig++)
+                if (dumper.signals[sig].users) {
+                        dumper.signals[sig].users = 1;
+                        give_signal(sig);
+                }
+        close_events();
+}

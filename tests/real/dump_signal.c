@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* All tasks on stderr on a signal: of loops that sleep, compute, or are stuck in a call; and what becomes of the
+ * signal. Each in a child process whose stderr is a file, which a thread of the child watches. */
+
+#include "common.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FRAME __attribute__((noinline))
+
+enum { PATIENCE_MS = 20000 };
+
+static volatile int after_call;
+static atomic_int stuck;
+
+static void nap(void)
+{
+        nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+}
+
+/* What stderr has, once `end` is in it; the process ends then, or when it has not come. */
+struct wanted {
+        const char *end;
+        int loops; /* that are where they are to be when that many have said so */
+};
+
+static void *asks(void *arg)
+{
+        static char text[32768];
+        const struct wanted *w = arg;
+
+        for (int ms = 0; atomic_load(&stuck) < w->loops && ms < PATIENCE_MS; ms += 2)
+                nap();
+        for (int i = 0; i < 10; i++)
+                nap(); /* from saying so to being stuck */
+        kill(getpid(), SIGUSR1);
+        for (int ms = 0; ms < PATIENCE_MS; ms += 2) {
+                ssize_t n = pread(STDERR_FILENO, text, sizeof text - 1, 0);
+                text[n > 0 ? n : 0] = 0;
+                int loops = 0; /* each of which has one `end`, at the end of its text */
+                for (const char *at = text; (at = strstr(at, w->end)); at++)
+                        loops++;
+                if (loops >= w->loops)
+                        break;
+                nap();
+        }
+        (void)!write(STDOUT_FILENO, text, strlen(text));
+        _exit(0);
+}
+
+static void stderr_to_a_file(void)
+{
+        FILE *f = tmpfile();
+
+        if (!f || dup2(fileno(f), STDERR_FILENO) < 0)
+                _exit(99);
+}
+
+/* Runs fn in a child, as `loops` loops, and gives what it has written when asked. */
+struct run {
+        resha_fn *fn;
+        struct wanted wanted;
+        struct test_child child;
+};
+
+static int child(void *arg)
+{
+        struct run *r = arg;
+        resha_run_opts o = { .backend = test_backend(), .dump_signal = SIGUSR1 };
+        pthread_t thread;
+
+        stderr_to_a_file();
+        if (pthread_create(&thread, NULL, asks, &r->wanted) != 0)
+                return 98;
+        return resha_run_loops(r->fn, NULL, (size_t)r->wanted.loops, 0, &o) < 0;
+}
+
+static const char *dump_of(struct run *r)
+{
+        test_child(child, r, &r->child);
+        ASSERT_EQ(r->child.status, 0);
+        return r->child.text;
+}
+
+static int sleeper(void *arg)
+{
+        (void)arg;
+        int rc = resha_sleep(RESHA_S(1000));
+        after_call++;
+        return rc;
+}
+
+static int with(resha_fn *fn)
+{
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, sleeper, NULL);
+        int rc = resha_sleep(RESHA_MS(5));
+        if (rc == 0 && fn)
+                rc = fn(NULL);
+        atomic_fetch_add(&stuck, 1);
+        return resha_group_end(&g, rc);
+}
+
+static bool has_stacks(void)
+{
+        return !TEST_TSAN && !TEST_ASAN && TEST_VALGRIND == 0;
+}
+
+/* ---- where loops are ---- */
+
+static int sleeps(void *arg)
+{
+        (void)arg;
+        return with(NULL);
+}
+
+TEST(dump_signal_of_loops_that_sleep)
+{
+        struct run r = { .fn = sleeps, .wanted = { "    sleeper+", 1 } };
+        const char *text = dump_of(&r);
+
+        ASSERT_HAS(text, "resha: loop ");
+        ASSERT_HAS(text, ", 2 tasks:\n\ntask 1 \"main\": waits for children");
+        ASSERT_HAS(text, "task 2 \"sleeper\" from ");
+        ASSERT_HAS(text, ": waits for sleep, over in ");
+        ASSERT_HAS(text, "    resha_sleep+");
+        ASSERT_HAS(text, "    sleeper+");
+}
+
+static FRAME int computes(void *arg)
+{
+        (void)arg;
+        atomic_fetch_add(&stuck, 1);
+        for (;;)
+                after_call++;
+        return 0;
+}
+
+static int runs_computing(void *arg)
+{
+        (void)arg;
+        return with(computes);
+}
+
+TEST(dump_signal_of_a_task_that_computes_for_ever)
+{
+        struct run r = { .fn = runs_computing, .wanted = { "    sleeper+", 1 } };
+        const char *text = dump_of(&r);
+
+        ASSERT_HAS(text, "task 1 \"main\": runs\n");
+        if (has_stacks())
+                ASSERT_HAS(text, "runs\n    computes+");
+        ASSERT_HAS(text, "    sleeper+");
+}
+
+static FRAME int reads(void *arg)
+{
+        int fds[2];
+        char c;
+
+        (void)arg;
+        if (pipe(fds) < 0)
+                return -errno;
+        atomic_fetch_add(&stuck, 1);
+        ssize_t n = read(fds[0], &c, 1);
+        after_call++;
+        return (int)n;
+}
+
+static int runs_reading(void *arg)
+{
+        (void)arg;
+        return with(reads);
+}
+
+TEST(dump_signal_of_a_task_that_is_stuck_in_a_call)
+{
+        struct run r = { .fn = runs_reading, .wanted = { "    sleeper+", 1 } };
+        const char *text = dump_of(&r);
+
+        ASSERT_HAS(text, "task 1 \"main\": runs\n");
+        if (has_stacks())
+                ASSERT_HAS(text, "    reads+");
+}
+
+TEST(dump_signal_of_all_loops_of_the_process)
+{
+        struct run r = { .fn = sleeps, .wanted = { "    sleeper+", 3 } };
+        int loops = 0;
+
+        for (const char *at = dump_of(&r); (at = strstr(at, "resha: loop ")); at++)
+                loops++;
+        ASSERT_EQ(loops, 3);
+}
+
+/* ---- the signal ---- */
+
+static int reports;
+static char report_text[256];
+
+static void sink(const resha_report *r, void *arg)
+{
+        (void)arg;
+        if (r->kind != RESHA_REPORT_INSPECT)
+                return;
+        reports++;
+        snprintf(report_text, sizeof report_text, "%s", r->text);
+}
+
+static int runs_with(int sig)
+{
+        return test_run_opts(sleeper, NULL, &(resha_run_opts){ .dump_signal = sig, .report = sink });
+}
+
+static int nothing(void *arg)
+{
+        (void)arg;
+        return 0;
+}
+
+static void own_handler(int sig)
+{
+        (void)sig;
+}
+
+static bool is_default(int sig)
+{
+        struct sigaction now;
+
+        return sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_DFL;
+}
+
+static int sees_that_it_is_taken(void *arg)
+{
+        (void)arg;
+        ASSERT_FALSE(is_default(SIGUSR2));
+        return 0;
+}
+
+TEST(dump_signal_is_given_back_when_the_run_ends)
+{
+        for (int i = 0; i < 3; i++) {
+                ASSERT_OK(test_run_opts(sees_that_it_is_taken, NULL,
+                                        &(resha_run_opts){ .dump_signal = SIGUSR2, .report = sink }));
+                ASSERT_TRUE(is_default(SIGUSR2));
+        }
+        ASSERT_EQ(reports, 0);
+}
+
+TEST(dump_signal_that_the_program_handles_is_left_alone)
+{
+        struct sigaction before, now;
+
+        ASSERT_EQ(sigaction(SIGUSR2, &(struct sigaction){ .sa_handler = own_handler }, &before), 0);
+        ASSERT_OK(test_run_opts(nothing, NULL, &(resha_run_opts){ .dump_signal = SIGUSR2, .report = sink }));
+        ASSERT_EQ(reports, 1);
+        ASSERT_HAS(report_text, "no tasks are written on a signal: signal 12 is taken");
+        ASSERT_EQ(sigaction(SIGUSR2, &before, &now), 0);
+        ASSERT_TRUE(now.sa_handler == own_handler);
+}
+
+TEST(dump_signal_that_cannot_be_one)
+{
+        static const int bad[] = { SIGSEGV, SIGKILL, SIGCHLD, SIGINT, 64, 65, 1000 };
+
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+                ASSERT_OK(test_run_opts(nothing, NULL, &(resha_run_opts){ .dump_signal = bad[i], .report = sink }));
+                ASSERT_EQ(reports, (int)i + 1);
+                ASSERT_HAS(report_text, "cannot be taken for that");
+        }
+        ASSERT_EQ(runs_with(-1), -EINVAL);
+}
+
+TEST(dump_signal_of_the_environment)
+{
+        static const char *const good[] = { "USR2", "SIGUSR2", "12" };
+        static const char *const bad[] = { "USR3", "x", "12x", "9", "-1", "999" };
+
+        for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+                setenv("RESHA_DUMP", good[i], 1);
+                ASSERT_OK(test_run_opts(sees_that_it_is_taken, NULL, &(resha_run_opts){ .report = sink }));
+        }
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+                setenv("RESHA_DUMP", bad[i], 1);
+                ASSERT_EQ(runs_with(0), -EINVAL);
+        }
+        setenv("RESHA_DUMP", "0", 1);
+        ASSERT_OK(test_run_opts(nothing, NULL, &(resha_run_opts){ .dump_signal = SIGUSR2, .report = sink }));
+        ASSERT_EQ(reports, 0);
+        unsetenv("RESHA_DUMP");
+}
