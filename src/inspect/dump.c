@@ -120,6 +120,8 @@ static void say_state(struct dump *d, const struct rs_seen_task *t)
         say_time(d, "; deadline in ", t->deadline);
         if (t->cancelled)
                 say(d, "; cancelled: %s", t->cancelled);
+        if (t->doing[0])
+                say(d, "; %s", t->doing);
         if (t->ignored)
                 say(d, "; has ignored that %" PRIu32 " times", t->ignored);
 }
@@ -134,43 +136,40 @@ static bool is_still(const struct dump *d)
                           now.sp == seen->sp && now.wait == seen->wait);
 }
 
-static size_t stack_of(struct dump *d, const struct rs_stack *k)
+static size_t stack_of(struct dump *d)
 {
-        const struct rs_task *t = d->walk.task, *at = d->walk.seen.at;
+        const struct rs_walk *w = &d->walk;
+        size_t n = 0;
 
-        if (d->walk.seen.state != RS_SEEN_RUNS) {
-                size_t n = rs_stacks_parked(t->sp, k->top, d->copy, d->addresses, RS_STACKS_DEPTH);
+        if (w->seen.state != RS_SEEN_RUNS) {
+                n = rs_walk_stack(w, d->copy, d->addresses, RS_STACKS_DEPTH);
                 return is_still(d) ? n : 0;
         }
         if (d->own)
-                return rs_task_stack(d->own, at, d->addresses, RS_STACKS_DEPTH);
-        size_t n = 0;
+                return rs_task_stack(d->own, w->seen.at, d->addresses, RS_STACKS_DEPTH);
         for (int i = 0; i < TRIES && n == 0; i++) {
                 if (i > 0) /* it may be in the handler of the signal that asks for this, where it cannot be held */
                         rs_door_wait(-1, false, -1, rs_sys_now() + PAUSE_NS);
-                n = rs_stacks_running(d->tid, d->walk.at, at, d->addresses, RS_STACKS_DEPTH);
+                n = rs_stacks_running(d->tid, w->at, w->seen.at, d->addresses, RS_STACKS_DEPTH);
         }
         return n;
 }
 
 static void say_stack(struct dump *d)
 {
-        const struct rs_task *t = d->walk.task;
-        struct rs_stack_use use;
-        struct rs_stack k;
+        const struct rs_walk *w = &d->walk;
+        const struct rs_stack_use *use = &w->seen.stack;
 
-        if (!t->sp || !t->stack || !d->walk.reader->read(&k, t->stack, sizeof k))
+        if (!w->task->sp || !w->stack)
                 return;
-        size_t n = stack_of(d, &k);
-        n = rs_texts_stack(d->texts, d->addresses, n, d->frames);
+        size_t n = rs_texts_stack(d->texts, d->addresses, stack_of(d), d->frames);
         for (size_t i = 0; i < n; i++)
                 say(d, "    %s\n", d->frames[i]);
         if (n == 0)
                 say(d, "    (its stack cannot be told)\n");
-        rs_stacks_use(&k, d->walk.loop.stacks.guard, d->walk.seen.state == RS_SEEN_RUNS ? NULL : t->sp, &use);
-        if (rs_stack_nearly_full(&use))
+        if (rs_stack_nearly_full(use))
                 say(d, "    note: its stack is nearly full: at most %zu KiB of %zu were used, %zu are now\n",
-                    use.high / 1024, use.size / 1024, use.used / 1024);
+                    use->high / 1024, use->size / 1024, use->used / 1024);
 }
 
 /* ---- all ---- */
