@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The answer to `snapshot`: of each loop the lines that it makes of itself, slice by slice; of one that is blocked, or
+/* The answers to `snapshot` and `stats`: of each loop the lines that it makes of itself, slice by slice; of one that is blocked, or
  * becomes so, what can be read of it from here. */
 
 #include "inspect/answer.h"
@@ -8,11 +8,12 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "inspect/metrics.h"
 #include "inspect/snapshot.h"
 #include "sys/observe.h"
 #include "sys/sys.h"
 
-enum { SLICE_NS = 2000000 };
+enum { SLICE_NS = 2000000, COPIES_NS = 10000000 };
 
 struct job {
         struct rs_answer *answer;
@@ -20,6 +21,7 @@ struct job {
         struct rs_snapshot_from from;
         bool begun, over;
         struct rs_snapshot snapshot;
+        struct rs_copies copies;
 };
 
 /* On the loop's thread, or on this one, by another reader. */
@@ -30,7 +32,8 @@ static void slice(struct job *job, const struct rs_loop *l, const struct rs_read
                 return;
         }
         job->begun = true;
-        job->over = rs_snapshot_slice(&job->snapshot, &job->answer->json, now, rs_sys_now() + SLICE_NS);
+        int64_t until = rs_sys_now() + (reader == &rs_reader_here ? SLICE_NS : COPIES_NS);
+        job->over = rs_snapshot_slice(&job->snapshot, &job->answer->json, now, until);
 }
 
 static void slice_on_loop(struct rs_loop *l, void *arg)
@@ -43,7 +46,7 @@ static void look(struct job *job, const struct rs_view *v)
 {
         int64_t visited;
 
-        job->from = (struct rs_snapshot_from){ .sleeps = v->sleeps, .since = INT64_MIN, .pause = v->pause };
+        job->from = (struct rs_snapshot_from){ .sleeps = v->sleeps, .since = INT64_MIN, .pause = v->pause, .pause_cpu = v->pause_cpu };
         if (!rs_observe_read(&job->from.current, &v->loop->current, sizeof job->from.current))
                 job->from.current = NULL;
         if (rs_observe_read(&visited, &v->loop->now, sizeof visited))
@@ -71,9 +74,11 @@ static void read_blocked(struct job *job, const struct rs_view *v)
                 look_at_stack(job, v);
         job->snapshot.from = job->from;
         job->snapshot.walk.reader = &rs_reader_copies;
-        do
+        do {
+                rs_copies_use(&job->copies);
                 slice(job, v->loop, &rs_reader_copies, rs_sys_now());
-        while (rs_answer_flush(job->answer) && !job->over);
+        } while (rs_answer_flush(job->answer) && !job->over);
+        rs_copies_use(NULL);
 }
 
 static void one_loop(struct job *job, const struct rs_view *v)
@@ -115,4 +120,31 @@ void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r)
         rs_answer_flush(a);
         rs_texts_free(a->texts);
         a->texts = NULL;
+}
+
+/* ---- figures ---- */
+
+static void figures_on_loop(struct rs_loop *l, void *arg)
+{
+        rs_metrics_add(arg, l, true);
+}
+
+void rs_answer_stats(struct rs_answer *a)
+{
+        struct rs_metrics *m = rs_metrics_new();
+        struct rs_view v = { 0 };
+        char *text = NULL;
+        size_t size;
+
+        while (m && !a->broken && rs_view_next(v.number, &v))
+                if (rs_view_ask(v.number, figures_on_loop, m) == 0 && rs_view_hold(v.number)) {
+                        rs_metrics_add(m, (struct rs_loop *)(uintptr_t)v.loop, false);
+                        rs_view_release(v.number);
+                }
+        if (m && rs_metrics_text(m, &text, &size) == 0)
+                rs_answer_send(a, text, size);
+        else
+                rs_snapshot_error(&a->json, "no memory for statistics");
+        resha_free(text);
+        rs_metrics_free(m);
 }

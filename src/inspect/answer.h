@@ -38,7 +38,7 @@ struct rs_view {
         const struct rs_loop *loop; /* to be read by copies: it may end at any moment */
         pid_t tid;
         bool sleeps;
-        int64_t pause; /* its longest slice, ns */
+        int64_t pause, pause_cpu; /* its longest slice, ns, and the most processor time of one */
 };
 
 unsigned rs_view_count(void);
@@ -55,5 +55,7 @@ int rs_view_ask(uint32_t number, void (*fn)(struct rs_loop *l, void *arg), void 
 /* ---- what is asked ---- */
 
 void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r);
+void rs_answer_stats(struct rs_answer *a);
+void rs_answer_sample(struct rs_answer *a, const struct rs_request *r); /* sample.c */
 
 #endif

@@ -74,12 +74,13 @@ static void question_comes(struct rs_post *p)
         rs_unlock(&inspector.lock);
         if (!asked)
                 return;
-        int64_t began = rs_sys_now();
+        int64_t began = rs_sys_now(), began_cpu = rs_sys_thread_time();
         w->slice(w->loop, w->arg);
-        int64_t took = rs_sys_now() - began;
+        int64_t took = rs_sys_now() - began, cpu = rs_sys_thread_time() - began_cpu;
         rs_lock(&inspector.lock);
         w->ask = RS_ASK_DONE;
         w->pause = took > w->pause ? took : w->pause;
+        w->pause_cpu = cpu > w->pause_cpu ? cpu : w->pause_cpu;
         rs_cond_broadcast(&inspector.change);
         rs_unlock(&inspector.lock);
 }
@@ -171,7 +172,7 @@ bool rs_view_next(uint32_t after, struct rs_view *ret_view)
         while (w && w->ends)
                 w = find(w->number + 1);
         if (w)
-                *ret_view = (struct rs_view){ w->number, w->loop, w->tid, sleeps(w), w->pause };
+                *ret_view = (struct rs_view){ w->number, w->loop, w->tid, sleeps(w), w->pause, w->pause_cpu };
         rs_unlock(&inspector.lock);
         return w != NULL;
 }
@@ -270,12 +271,16 @@ static void answer(struct rs_answer *a, const char *line, size_t n)
         struct rs_request r;
         const char *wrong = rs_request_parse(line, n, &r);
 
-        if (!wrong && r.kind != RS_REQUEST_SNAPSHOT)
-                wrong = "not known here";
         if (wrong)
                 rs_snapshot_error(&a->json, wrong);
-        else
+        else if (r.kind == RS_REQUEST_STATS)
+                rs_answer_stats(a);
+        else if (r.kind == RS_REQUEST_SAMPLE)
+                rs_answer_sample(a, &r);
+        else if (r.kind == RS_REQUEST_SNAPSHOT)
                 rs_answer_snapshot(a, &r);
+        else
+                rs_snapshot_error(&a->json, "traces are not known here");
         rs_answer_flush(a);
 }
 

@@ -20,21 +20,6 @@
 
 enum { WALK_SCOPES = 64, WALK_SLABS = 1 << 20, WALK_HANDLES = 1024 };
 
-static bool read_copy(void *to, const void *from, size_t size)
-{
-        return from && rs_observe_read(to, from, size);
-}
-
-static bool text_copy(const char *from, char *ret_text, size_t size)
-{
-        if (!from || !rs_observe_text(from, ret_text, size))
-                return false;
-        ret_text[size - 1] = '\0';
-        return true;
-}
-
-const struct rs_reader rs_reader_copies = { read_copy, text_copy };
-
 bool rs_walk_begin(struct rs_walk *w, const struct rs_reader *reader, const struct rs_loop *l)
 {
         memset(w, 0, sizeof *w);

@@ -13,6 +13,20 @@
 /* Reads memory of the process by copies that the kernel makes, on any thread: while the loop is blocked. */
 extern const struct rs_reader rs_reader_copies;
 
+/* What was read so last, to be read once: names, scopes and objects that many tasks have in common. It is used by this
+ * thread until it is given NULL, and forgets all when it is given again. */
+enum { RS_COPIES = 128, RS_COPY_MAX = 512 };
+
+struct rs_copies {
+        struct {
+                const void *from;
+                size_t size;
+                bool text;
+                char bytes[RS_COPY_MAX];
+        } copy[RS_COPIES];
+};
+void rs_copies_use(struct rs_copies *c);
+
 enum rs_seen_state { RS_SEEN_NEW, RS_SEEN_READY, RS_SEEN_RUNS, RS_SEEN_WAITS };
 
 /* The kinds of waits that have something to say. */

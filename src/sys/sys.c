@@ -135,6 +135,14 @@ int64_t rs_sys_now(void)
         return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+int64_t rs_sys_thread_time(void)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 const char *rs_sys_kernel(char buf[static 32])
 {
         struct utsname name;

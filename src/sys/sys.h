@@ -174,6 +174,7 @@ int rs_sys_working_folder(char *buf, size_t size);
 
 int rs_sys_random(uint64_t *ret_value);
 int64_t rs_sys_now(void);                       /* CLOCK_MONOTONIC, ns */
+int64_t rs_sys_thread_time(void);               /* processor time of the running thread, ns */
 const char *rs_sys_kernel(char buf[static 32]); /* "6.1.0"; buf */
 int rs_sys_processors(void);                    /* that this thread may run on; at least 1 */
 bool rs_sys_has_one_processor(void);            /* for all threads that are not bound elsewhere */
