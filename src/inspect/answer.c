@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The answers to `snapshot` and `stats`: of each loop the lines that it makes of itself, slice by slice; of one that is blocked, or
- * becomes so, what can be read of it from here. */
+/* The answers to `snapshot` and `stats`: of each loop the lines that it makes of itself, slice by slice; of one that is
+ * blocked, or becomes so, what can be read of it from here. */
 
 #include "inspect/answer.h"
 
@@ -46,7 +46,9 @@ static void look(struct job *job, const struct rs_view *v)
 {
         int64_t visited;
 
-        job->from = (struct rs_snapshot_from){ .sleeps = v->sleeps, .since = INT64_MIN, .pause = v->pause, .pause_cpu = v->pause_cpu };
+        job->from = (struct rs_snapshot_from){
+                .sleeps = v->sleeps, .since = INT64_MIN, .pause = v->pause, .pause_cpu = v->pause_cpu
+        };
         if (!rs_observe_read(&job->from.current, &v->loop->current, sizeof job->from.current))
                 job->from.current = NULL;
         if (rs_observe_read(&visited, &v->loop->now, sizeof visited))

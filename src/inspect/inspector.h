@@ -19,8 +19,8 @@ struct rs_inspected {
         uint32_t number;
         pid_t tid;
         /* With the lock of the inspector: */
-        bool ends;      /* its run does: nothing is asked any more */
-        unsigned users; /* who ask it, for whom the end waits */
+        bool ends;                /* its run does: nothing is asked any more */
+        unsigned users;           /* who ask it, for whom the end waits */
         int64_t pause, pause_cpu; /* its longest slice, ns, and the most processor time of one */
         enum rs_ask ask;
         struct rs_post post; /* in the inbox: POSTED, and LATE, when nobody waits for it any more */

@@ -15,7 +15,7 @@ struct rs_snapshot_from {
         bool sleeps, blocked;
         const struct rs_task *current;
         int64_t since;                        /* for how long, ns; INT64_MIN: unknown */
-        int64_t pause, pause_cpu; /* its longest slice so far, ns, and the most processor time of one */
+        int64_t pause, pause_cpu;             /* its longest slice so far, ns, and the most processor time of one */
         const void *running[RS_STACKS_DEPTH]; /* blocked: the stack of its thread, */
         size_t depth;                         /* as far as it is known */
 };

@@ -116,9 +116,10 @@ static const struct rs_waits *waits_of(const struct rs_task *t, const struct rs_
 
 static void see_wait(struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
 {
-        struct rs_wait wait;
+        bool sleeps = t->wait == &s->at->sleeping;
+        struct rs_wait wait = t->sleeping;
 
-        if (!w->reader->read(&wait, t->wait, sizeof wait))
+        if (!sleeps && !w->reader->read(&wait, t->wait, sizeof wait))
                 return;
         const struct rs_waits *waits = waits_of(t, &wait);
         see_text(w, wait.what, s->what, sizeof s->what);
@@ -128,7 +129,7 @@ static void see_wait(struct rs_walk *w, const struct rs_task *t, struct rs_seen_
                 waits->see(waits->shared ? &rs_reader_copies : w->reader, t->wait, &wait, &w->waited);
                 w->first = !wait.node.prev;
         }
-        if (t->wait == &s->at->sleeping && rs_timer_active(&t->sleep))
+        if (sleeps && rs_timer_active(&t->sleep))
                 s->due = t->sleep.deadline - w->now;
         else if (w->waited.due)
                 s->due = w->waited.due - w->now;
