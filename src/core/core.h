@@ -321,11 +321,8 @@ struct rs_record *rs_record_new(struct rs_loop *l, const resha_error *e);
 void rs_record_free(struct rs_loop *l, struct rs_record *r);
 void rs_error_describe(struct rs_loop *l, const struct rs_task *t, int code, resha_error *ret_error);
 
-void rs_ring_write(struct rs_loop *l, enum rs_event_kind kind, const struct rs_task *t, const char *name, int code);
-#define RS_EVENT(l, kind, t, name, code) \
-        do { \
-                if (RS_UNLIKELY((l)->ring)) \
-                        rs_ring_write((l), (kind), (t), (name), (code)); \
-        } while (0)
+/* fn(arg) on the thread's own stack: at once, where that is the one it runs on. It neither suspends nor calls what is
+ * not ours. */
+int rs_deep(struct rs_loop *l, resha_fn *fn, void *arg);
 
 #endif

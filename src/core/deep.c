@@ -37,11 +37,28 @@ static int arrive(void *arg)
         return rc;
 }
 
+/* There and back, from the task that runs. */
+static inline __attribute__((always_inline)) int go(struct rs_loop *l, resha_fn *fn, void *arg)
+{
+        struct deep d = { .loop = l, .fn = fn, .arg = arg };
+        void *fake = NULL;
+
+        rs_asan_leave(&fake, l->native.bottom, l->native.size);
+        RS_TSAN_SWITCH(l->native.tsan_fiber);
+        int rc = rs_switch_call(l->sp, arrive, &d);
+        RS_TSAN_SWITCH(own_stack(l).tsan_fiber);
+        rs_asan_arrive(fake);
+        return rc;
+}
+
+int rs_deep(struct rs_loop *l, resha_fn *fn, void *arg)
+{
+        return l->current && !l->deep && l == rs_loop_current ? go(l, fn, arg) : fn(arg);
+}
+
 int resha_deep_call(resha_fn *fn, void *arg)
 {
         struct rs_loop *l = rs_loop_current;
-        struct deep d = { .loop = l, .fn = fn, .arg = arg };
-        void *fake = NULL;
 
         if (!l || !l->current || l->deep)
                 return fn(arg);
@@ -49,11 +66,7 @@ int resha_deep_call(resha_fn *fn, void *arg)
         l->deep = true;
         t->attention |= RS_NOSUSPEND;
         t->frame_low = UINTPTR_MAX;
-        rs_asan_leave(&fake, l->native.bottom, l->native.size);
-        RS_TSAN_SWITCH(l->native.tsan_fiber);
-        int rc = rs_switch_call(l->sp, arrive, &d);
-        RS_TSAN_SWITCH(own_stack(l).tsan_fiber);
-        rs_asan_arrive(fake);
+        int rc = go(l, fn, arg);
         l->deep = false;
         rs_task_attend(t);
         return rc;

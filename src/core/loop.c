@@ -108,6 +108,7 @@ static __attribute__((noinline)) void stand_still(struct rs_loop *l)
                 deadlock(l);
         } else if (rs_inbox_sleep(l->inbox)) {
                 bool others = b->stands(b, l);
+                RS_EVENT(l, rs_ring_polls(l, true));
                 int rc = others ? l->backend->ops->wait(l->backend, INT64_MAX) : 0;
                 rs_inbox_awake(l->inbox);
                 b->goes(b);
@@ -134,6 +135,7 @@ static inline __attribute__((always_inline)) int64_t wait_for_world(struct rs_lo
                 return INT64_MIN;
         bool sleeps = waits && deadline > l->now && rs_inbox_sleep(l->inbox);
         l->backend->outside = l->jobs;
+        RS_EVENT(l, rs_ring_polls(l, sleeps));
         int rc = l->backend->ops->wait(l->backend, sleeps ? deadline : INT64_MIN);
         if (sleeps)
                 rs_inbox_awake(l->inbox);
@@ -167,6 +169,7 @@ static inline __attribute__((always_inline)) void visit(struct rs_loop *l, bool 
         l->now = rs_now(l);
         if (due != INT64_MIN)
                 slept(l, l->now - looked, due);
+        RS_EVENT(l, rs_ring_visited(l));
         fire_timers(l);
         rs_inbox_drain(l);
         if (RS_UNLIKELY(l->stacks.doomed != NULL))
@@ -290,7 +293,7 @@ int rs_loop_begin(struct rs_loop *l, resha_fn *fn, void *arg)
         if (!l->main_task)
                 return -ENOMEM;
         l->main_task->name = "main";
-        RS_EVENT(l, RS_EVENT_SPAWN, l->main_task, NULL, 0);
+        RS_EVENT(l, rs_ring_spawned(l, l->main_task));
         rs_ready(l, l->main_task);
         return 0;
 }

@@ -31,7 +31,7 @@ struct rs_loop {
         struct rs_task *current; /* NULL while the loop itself runs */
         struct rs_task *ready_first, *ready_last;
         unsigned budget;   /* of the current task */
-        unsigned run_left; /* switches before the loop looks whether it is time to poll */
+        unsigned run_left; /* switches before the loop looks whether it is time to poll, or at something else */
         uint64_t poll_ticks;
         struct rs_ring *ring; /* events; NULL: off */
         void *sp;             /* the loop's own context while a task runs */
@@ -77,10 +77,12 @@ struct rs_loop {
         void (*watch_new)(struct rs_loop *l, struct rs_task *t); /* for tests, while `watch` is set: a task was made */
         bool deep, crowd; /* the task is in resha_deep_call(); the last poll has woken RS_CROWD tasks or more */
         bool simulated, strict, shuffle;
-        bool debug;      /* more is reported, and stacks are marked: docs/debug-mode.md */
-        bool finished;   /* the main task has ended */
-        bool deadlocked; /* nothing could wake anybody; main was cancelled for that */
-        bool abandoned;  /* the grace is over and tasks are left: they are leaked */
+        bool debug;         /* more is reported, and stacks are marked: docs/debug-mode.md */
+        bool each;          /* each switch is looked at: steps are timed, the ring is on, or the order is shuffled */
+        unsigned poll_left; /* then: switches before the loop polls, where that goes by their number */
+        bool finished;      /* the main task has ended */
+        bool deadlocked;    /* nothing could wake anybody; main was cancelled for that */
+        bool abandoned;     /* the grace is over and tasks are left: they are leaked */
         struct rs_timer grace;
         int main_result;
         void (*on_wake)(struct rs_loop *l); /* after rs_inbox_wake(): the signal dispatcher's */

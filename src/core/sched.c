@@ -76,15 +76,62 @@ static void step_over(struct rs_loop *l)
         l->step.site = t->site;
 }
 
-/* True: no need to poll yet. */
-static bool run_on(struct rs_loop *l)
+/* Whether it is time to poll. Simulated, that goes by the number of switches, whoever looks at them. */
+static inline bool poll_due(struct rs_loop *l)
 {
-        l->run_left = RS_POLL_SWITCHES;
-        if (RS_UNLIKELY(l->step.limit)) {
-                l->run_left = 1;
+        return l->simulated ? !l->each || --l->poll_left == 0 : rs_ticks() >= l->poll_ticks;
+}
+
+/* A switch that is looked at, to another task: the first in the queue when it returns. False: it is to be the loop. */
+static bool look(struct rs_loop *l)
+{
+        struct rs_ring *r = l->ring;
+
+        l->run_left = l->each ? 1 : RS_POLL_SWITCHES;
+        if (RS_UNLIKELY(l->step.limit))
                 step_over(l);
+        bool due = poll_due(l);
+        if (!due && l->shuffle)
+                shuffle(l);
+        if (r) {
+                rs_ring_switched(l, due ? NULL : l->ready_first);
+                rs_ring_check(r, !l->simulated && !l->step.limit && !l->shuffle);
         }
-        return !l->simulated && rs_ticks() < l->poll_ticks;
+        return !due;
+}
+
+static inline __attribute__((always_inline)) void tell_run(struct rs_ring *r, struct rs_task *t)
+{
+        uint64_t at = r->at;
+
+        __atomic_store_n(&r->events[(at & r->mask) / sizeof r->events[0]].head,
+                         rs_event_head(RS_EVENT_RUN, 0, 0, t->id), __ATOMIC_RELAXED);
+        __atomic_store_n(&r->at, at + sizeof r->events[0], __ATOMIC_RELEASE);
+        if (RS_UNLIKELY(t->told != r->generation))
+                rs_ring_name(r, t);
+}
+
+/* The first in the queue is next, or another that is put there. False: the loop, it is time to poll. */
+static __attribute__((noinline)) bool run_on(struct rs_loop *l)
+{
+        struct rs_ring *r = l->ring;
+
+        /* Short where nothing else is looked at: the flight recorder is to be cheap. */
+        if (r && r->at < r->check && l->current && !l->current->wait) {
+                l->run_left = 1;
+                tell_run(r, l->ready_first);
+                return true;
+        }
+        return look(l);
+}
+
+/* Nobody is ready, and the loop is next. */
+static __attribute__((noinline)) void look_last(struct rs_loop *l)
+{
+        if (l->step.limit)
+                step_over(l);
+        if (l->ring)
+                rs_ring_switched(l, NULL);
 }
 
 /* While one task runs, the stack of the next is on its way into the cache, and so is the struct of the one after it:
@@ -104,14 +151,13 @@ static inline struct rs_task *take_next(struct rs_loop *l)
         struct rs_task *t = l->ready_first;
 
         if (RS_UNLIKELY(!t)) {
-                if (RS_UNLIKELY(l->step.limit))
-                        step_over(l);
+                if (RS_UNLIKELY(l->each))
+                        look_last(l);
                 return NULL;
         }
-        if (RS_UNLIKELY(--l->run_left == 0) && !run_on(l))
-                return NULL;
-        if (RS_UNLIKELY(l->shuffle)) {
-                shuffle(l);
+        if (RS_UNLIKELY(--l->run_left == 0)) {
+                if (!run_on(l))
+                        return NULL;
                 t = l->ready_first;
         }
         l->ready_first = t->ready_next;
@@ -139,6 +185,8 @@ static bool bind_stack(struct rs_loop *l, struct rs_task *t)
                 t->stack = rs_stack_take(&l->stacks);
         if (RS_LIKELY(t->stack != NULL))
                 return true;
+        if (l->ring)
+                l->ring->parked = true; /* another one is told to run in its place */
         rs_task_end(l, t, -ENOMEM);
         return false;
 }
@@ -207,7 +255,6 @@ void *rs_task_entry(void)
         for (;;) {
                 struct rs_task *t = l->current;
 
-                RS_EVENT(l, RS_EVENT_RUN, t, NULL, 0);
                 errno = 0;
                 int rc = t->fn(t->arg);
                 rs_task_end(l, t, rc);
@@ -246,7 +293,6 @@ static inline void park(struct rs_loop *l)
         else
                 set_current(l, t);
         errno = saved;
-        RS_EVENT(l, RS_EVENT_RUN, t, NULL, 0);
 }
 
 intptr_t rs_wait(struct rs_loop *l, struct rs_wait *w)
@@ -256,7 +302,6 @@ intptr_t rs_wait(struct rs_loop *l, struct rs_wait *w)
         w->task = t;
         t->wait = w;
         t->since = l->now;
-        RS_EVENT(l, RS_EVENT_PARK, t, w->what, 0);
         park(l);
         return w->result;
 }
@@ -281,7 +326,9 @@ void rs_wake(struct rs_wait *w, intptr_t result)
         }
         w->result = result;
         t->wait = NULL;
-        rs_ready(rs_loop_current, t);
+        struct rs_loop *l = rs_loop_current;
+        rs_ready(l, t);
+        RS_EVENT(l, rs_ring_woken(l, t));
 }
 
 void rs_wake_check(const struct rs_list *line)
@@ -402,11 +449,10 @@ int rs_enter_shielded(struct rs_loop **ret_loop)
 
 void rs_run_ready(struct rs_loop *l)
 {
-        l->run_left = RS_POLL_SWITCHES;
-        if (RS_UNLIKELY(l->step.limit)) {
-                l->run_left = 2; /* the first is taken here */
-                l->step.began = rs_sys_now();
-        }
+        l->each = l->step.limit || l->ring || l->shuffle;
+        l->run_left = l->poll_left = RS_POLL_SWITCHES;
+        if (RS_UNLIKELY(l->each))
+                l->run_left = 1;
         l->poll_ticks = l->simulated ? UINT64_MAX : rs_ticks() + (l->crowd ? 4 : 1) * rs_ticks_poll();
         struct rs_task *t = take_runnable(l);
         if (t)
@@ -435,8 +481,11 @@ int resha_checkpoint(void)
         /* A time stamp is cheap beside the work between two checkpoints, so a long step is seen at once: the loop
          * polls. */
         bool late = rs_ticks() >= l->poll_ticks;
-        if (late)
+        if (late) {
                 l->run_left = 1;
+                if (RS_UNLIKELY(l->ring != NULL))
+                        l->ring->check = 0;
+        }
         if (late || --l->budget == 0)
                 rs_yield(l);
         return 0;

@@ -133,7 +133,7 @@ static void attend_and_wake(struct rs_loop *l, struct rs_task *t)
         struct rs_wait *w = t->wait;
 
         if (!(t->attention & RS_CANCELLED))
-                RS_EVENT(l, RS_EVENT_CANCEL, t, NULL, 0);
+                RS_EVENT(l, rs_ring_cancelled(l, t));
         rs_task_attend(t);
         if (w && w->cancel && (t->attention & RS_CANCELLED)) {
                 void (*cancel)(struct rs_wait *) = w->cancel;

@@ -135,7 +135,6 @@ void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc)
                 rc = rs_attribute(l, t, rc, rs_task_base_cancelled(t));
                 cancelled = rc == -ECANCELED && rs_task_base_cancelled(t);
         }
-        RS_EVENT(l, RS_EVENT_END, t, NULL, rc);
         if (t->handle)
                 handle_ended(l, t, rc);
         if (t->group) {
@@ -146,6 +145,7 @@ void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc)
                 if (rc < 0 && l->opts.ret_error)
                         rs_error_describe(l, t, rc, l->opts.ret_error);
         }
+        RS_EVENT(l, rs_ring_ended(l, t, rc));
         task_free(l, t);
 }
 
@@ -186,7 +186,7 @@ int rs_spawn(struct rs_loop *l, struct rs_group *g, resha_fn *fn, void *arg, con
         rs_list_push(&g->children, &t->sibling);
         g->running++;
         rs_ready(l, t);
-        RS_EVENT(l, RS_EVENT_SPAWN, t, NULL, 0);
+        RS_EVENT(l, rs_ring_spawned(l, t));
         *ret_task = t;
         return 0;
 }
@@ -414,6 +414,6 @@ int resha_task_set_name(const char *name)
                 resha_free((void *)(uintptr_t)t->name);
         t->name = copy;
         t->named = true;
-        RS_EVENT(l, RS_EVENT_NAME, t, copy, 0);
+        RS_EVENT(l, rs_ring_named(l, t));
         return 0;
 }

@@ -179,6 +179,7 @@ struct rs_task {
         bool owns_arg;          /* arg is a copy */
         bool circle;            /* its wait has closed a circle, which the loop has not reported yet */
         uint8_t cause;          /* rs_cause: of cancel_requested */
+        uint16_t told;          /* the generation of the event ring that has its name; 0: none */
         uint32_t searched;      /* number of the last search for a circle that came by */
         uint32_t ignored;       /* waits that said -ECANCELED since it was last not cancelled */
         uintptr_t frame_low;    /* address of the innermost own scope if on its stack, else UINTPTR_MAX */

@@ -15,8 +15,10 @@
  *
  * The main task has no lane if all that it did was to wait for its children: it would say nothing.
  *
- * It is drawn from the event ring, which forgets: a task whose spawn is lost is called by its number, and the picture
- * says how many events are missing. No memory is allocated. */
+ * Of the tasks after those, the ones that are called as none before them have a lane for each name, in which all of
+ * them are painted; the others are counted. Asked for, a lane says what it has waited for longest.
+ *
+ * It is drawn from the event ring, which forgets: the picture says how many events are missing. */
 
 #include "inspect/timeline.h"
 
@@ -26,33 +28,41 @@
 #include <string.h>
 #include <strings.h>
 
+#include "inspect/follow.h"
 #include "sys/terminal.h"
 
-enum { MAX_LANES = 40, MAX_CELLS = 120, MIN_CELLS = 20, MAX_LINE = 1024, DEFAULT_WIDTH = 80, MIN_WIDTH = 40 };
-
-enum state { ABSENT, WAITS, RUNS, ENDED };
+enum { MAX_LANES = 40, MAX_CROWDS = 8, MAX_WAITS = 4, MAX_TASKS = 100000 };
+enum { MAX_CELLS = 120, MIN_CELLS = 20, MAX_LINE = 1024, DEFAULT_WIDTH = 80, MIN_WIDTH = 40, LEAST_NAME = 24 };
 
 enum cell { NOTHING, WAITED, RAN, CANCELLED };
 
+struct waited {
+        const char *what;
+        int64_t ns;
+};
+
 struct lane {
-        uint32_t task;
-        enum state state;
         bool main;   /* nobody spawned it */
         bool silent; /* has only waited for its children so far */
         bool ran;
-        int64_t since; /* when it got into `state` */
-        char name[sizeof((struct rs_event *)0)->label + 24];
+        size_t tasks; /* more than one: a crowd */
+        struct waited waits[MAX_WAITS];
+        char name[RS_TRACK_NAME + 24];
         unsigned char cells[MAX_CELLS]; /* enum cell */
         int64_t busy[MAX_CELLS];        /* ns that it ran in each */
 };
 
+/* What rs_track.lane is for tasks without one: how they are called is not known yet, or like others. */
+enum { NAMELESS = UINT32_MAX, ALIKE = UINT32_MAX - 1 };
+
 struct picture {
         int64_t start, end;
         int cells;
-        bool ascii;
-        size_t lanes, more;
+        bool ascii, waits;
+        size_t lanes, crowds, more;
         uint64_t lost;                   /* events that the ring has forgotten */
         struct lane lane[MAX_LANES + 1]; /* one may not be shown */
+        struct lane crowd[MAX_CROWDS];
 };
 
 /* ---- drawing into lanes ---- */
@@ -104,19 +114,14 @@ static void paint_run(const struct picture *p, struct lane *l, int64_t from, int
         l->ran = true;
 }
 
-static void enter(const struct picture *p, struct lane *l, enum state next, int64_t at)
-{
-        if (l->state == WAITS)
-                paint_wait(p, l, l->since, at);
-        else if (l->state == RUNS)
-                paint_run(p, l, l->since, at);
-        if (next == ENDED && l->state != ABSENT)
-                paint(l, cell_at(p, at), RAN);
-        l->state = next;
-        l->since = at;
-}
-
 /* ---- reading the ring ---- */
+
+static struct lane *lane_of(struct picture *p, const struct rs_track *t)
+{
+        if (t->lane <= MAX_LANES)
+                return &p->lane[t->lane];
+        return t->lane < ALIKE ? &p->crowd[t->lane - MAX_LANES - 1] : NULL;
+}
 
 /* What the calls that wait for children say they wait for. */
 static bool waits_for_children(const char *what)
@@ -129,70 +134,131 @@ static bool waits_for_children(const char *what)
         return false;
 }
 
-static void set_name(struct lane *l, const char *name)
+static bool made(struct rs_follow *f, struct rs_track *t, const struct rs_event *e)
 {
-        snprintf(l->name, sizeof l->name, "%s", name);
-}
+        struct picture *p = f->arg;
 
-/* The lane of the event's task, made when it is new; NULL if there are enough. */
-static struct lane *lane_of(struct picture *p, const struct rs_event *e)
-{
-        struct lane *l;
-
-        for (size_t i = p->lanes; i-- > 0;)
-                if (p->lane[i].task == e->task)
-                        return &p->lane[i];
-        if (p->lanes == MAX_LANES + 1) {
-                p->more += e->kind == RS_EVENT_SPAWN;
-                return NULL;
-        }
-        l = &p->lane[p->lanes++];
-        l->task = e->task;
+        t->lane = NAMELESS;
+        if (p->lanes == MAX_LANES + 1)
+                return true;
+        struct lane *l = &p->lane[p->lanes];
+        t->lane = (uint32_t)p->lanes++;
         l->silent = true;
-        if (e->kind == RS_EVENT_SPAWN)
-                return l;
-        /* Its spawn is forgotten: what it did before can be told from what it does now. */
-        snprintf(l->name, sizeof l->name, "task %u", (unsigned)e->task);
-        l->state = e->kind == RS_EVENT_PARK || e->kind == RS_EVENT_END ? RUNS : WAITS;
-        l->since = p->start;
-        return l;
+        l->main = rs_event_kind(e) == RS_EVENT_SPAWN && e->body == 0;
+        l->tasks = 1;
+        snprintf(l->name, sizeof l->name, "task %u", (unsigned)t->id);
+        return true;
 }
 
-static void take(struct picture *p, const struct rs_event *e)
+/* One that has no lane of its own: in a crowd, if others have not shown what such tasks do. */
+static uint32_t crowd_of(struct picture *p, const struct rs_track *t)
 {
-        struct lane *l = lane_of(p, e);
+        for (size_t i = 0; i < p->lanes; i++)
+                if (strcmp(p->lane[i].name, t->name) == 0)
+                        return ALIKE;
+        for (size_t i = 0; i < p->crowds; i++)
+                if (strcmp(p->crowd[i].name, t->name) == 0)
+                        return (uint32_t)(MAX_LANES + 1 + i);
+        if (p->crowds == MAX_CROWDS)
+                return ALIKE;
+        memcpy(p->crowd[p->crowds].name, t->name, sizeof t->name);
+        return (uint32_t)(MAX_LANES + 1 + p->crowds++);
+}
+
+static void named(struct rs_follow *f, struct rs_track *t)
+{
+        struct picture *p = f->arg;
+
+        if (t->lane <= MAX_LANES)
+                memcpy(p->lane[t->lane].name, t->name, sizeof t->name);
+        if (t->lane != NAMELESS)
+                return;
+        t->lane = crowd_of(p, t);
+        if (t->lane == ALIKE)
+                p->more++;
+        else
+                lane_of(p, t)->tasks++;
+}
+
+/* The last place is for whatever waits for yet another thing. */
+static void add_wait(struct lane *l, const struct rs_track *t, int64_t ns)
+{
+        size_t i = 0;
+
+        while (i < MAX_WAITS - 1 && l->waits[i].what && strcmp(l->waits[i].what, t->what) != 0)
+                i++;
+        if (!l->waits[i].what)
+                l->waits[i].what = t->what;
+        l->waits[i].ns += ns;
+}
+
+static void span(struct rs_follow *f, struct rs_track *t)
+{
+        struct picture *p = f->arg;
+        struct lane *l = lane_of(p, t);
 
         if (!l)
                 return;
-        switch ((enum rs_event_kind)e->kind) {
-        case RS_EVENT_SPAWN:
-                l->main = e->parent == 0;
-                set_name(l, e->name ? e->name : "task");
-                enter(p, l, WAITS, e->at);
-                break;
-        case RS_EVENT_RUN: enter(p, l, RUNS, e->at); break;
-        case RS_EVENT_PARK:
-                l->silent = l->silent && waits_for_children(e->name);
-                enter(p, l, WAITS, e->at);
-                break;
-        case RS_EVENT_CANCEL: paint(l, cell_at(p, e->at), CANCELLED); break;
-        case RS_EVENT_END: enter(p, l, ENDED, e->at); break;
-        case RS_EVENT_NAME: set_name(l, e->label); break;
+        if (t->state == RS_SPAN_RUN) {
+                paint_run(p, l, t->since, f->now);
+                return;
+        }
+        paint_wait(p, l, t->since, f->now);
+        if (t->state == RS_SPAN_WAIT && t->what) {
+                l->silent = l->silent && waits_for_children(t->what);
+                add_wait(l, t, f->now - t->since);
         }
 }
 
+static void cancelled(struct rs_follow *f, struct rs_track *t, uint32_t by)
+{
+        struct picture *p = f->arg;
+        struct lane *l = lane_of(p, t);
+
+        (void)by;
+        if (l)
+                paint(l, cell_at(p, f->now), CANCELLED);
+}
+
+static void ended(struct rs_follow *f, struct rs_track *t)
+{
+        struct picture *p = f->arg;
+        struct lane *l = lane_of(p, t);
+
+        if (l)
+                paint(l, cell_at(p, f->now), RAN);
+}
+
+/* In parts: the ring is large, and a task's stack may not be. */
 static void read_ring(struct picture *p, const struct rs_ring *ring)
 {
-        uint64_t first = ring->count > RS_RING_EVENTS ? ring->count - RS_RING_EVENTS : 0;
+        struct rs_ring_reader reader = { .ring = ring };
+        struct rs_event events[64];
+        struct rs_follow f;
+        size_t n;
+        bool gap;
 
-        p->lost = first;
-        if (first > 0)
-                p->start = ring->events[first % RS_RING_EVENTS].at;
-        for (uint64_t i = first; i < ring->count; i++)
-                take(p, &ring->events[i % RS_RING_EVENTS]);
-        for (size_t i = 0; i < p->lanes; i++)
-                if (p->lane[i].state != ENDED)
-                        enter(p, &p->lane[i], ENDED, p->end);
+        rs_follow_init(&f, MAX_TASKS, p);
+        f.guess = ring->at > ring->mask;
+        f.made = made;
+        f.name = named;
+        f.span = span;
+        f.cancelled = cancelled;
+        f.ended = ended;
+        while ((n = rs_ring_read(&reader, events, sizeof events / sizeof events[0], &gap)))
+                for (size_t i = 0; i < n; i++) {
+                        bool first = !f.timed;
+                        rs_follow_take(&f, &events[i]);
+                        if (first && f.timed && reader.lost)
+                                p->start = f.now;
+                }
+        p->lost = reader.lost;
+        rs_follow_end(&f, p->end);
+        for (size_t i = 0; i < f.room; i++)
+                if (f.tracks[i].id)
+                        ended(&f, &f.tracks[i]);
+        p->more += f.passed;
+        rs_follow_done(&f);
 }
 
 static bool shown(const struct picture *p, const struct lane *l)
@@ -295,35 +361,62 @@ static void append_cells(const struct picture *p, const struct lane *l, struct l
 
 enum { GAP = 2, LEGEND_GAP = 5, LEGEND_WIDTH = 30 };
 
-static void print(struct picture *p, int name_width, bool legend_apart, int fd)
+/* What it has waited for longest: "  queue 1.2 s". */
+static void append_longest(const struct lane *l, struct line *line)
+{
+        const struct waited *longest = &l->waits[0];
+
+        for (size_t i = 1; i < MAX_WAITS; i++)
+                if (l->waits[i].what && l->waits[i].ns > longest->ns)
+                        longest = &l->waits[i];
+        if (!longest->what)
+                return;
+        append(line, "  ");
+        append(line, longest == &l->waits[MAX_WAITS - 1] ? "others" : longest->what);
+        append(line, in_words(longest->ns).text);
+}
+
+static void print_lane(const struct picture *p, const struct lane *l, int name_width, bool first, bool apart, int fd)
 {
         struct line line = { 0 };
+
+        append(&line, l->name);
+        pad(&line, name_width + GAP - columns(l->name));
+        append_cells(p, l, &line);
+        if (p->waits) {
+                append_longest(l, &line);
+        } else if (first) {
+                append(&line, in_words(p->end - p->start).text);
+                pad(&line, apart ? 0 : LEGEND_GAP);
+                append(&line, apart ? "" : legend(p));
+        }
+        flush(&line, fd);
+}
+
+static void print(struct picture *p, int name_width, bool apart, int fd)
+{
         size_t printed = 0;
 
         for (size_t i = 0; i < p->lanes; i++) {
-                const struct lane *l = &p->lane[i];
-                if (!shown(p, l))
+                if (!shown(p, &p->lane[i]))
                         continue;
-                if (printed == MAX_LANES) {
+                if (printed < MAX_LANES)
+                        print_lane(p, &p->lane[i], name_width, printed == 0, apart, fd);
+                else
                         p->more++;
-                        continue;
-                }
-                append(&line, l->name);
-                pad(&line, name_width + GAP - columns(l->name));
-                append_cells(p, l, &line);
-                if (printed++ == 0) {
-                        append(&line, in_words(p->end - p->start).text);
-                        pad(&line, legend_apart ? 0 : LEGEND_GAP);
-                        append(&line, legend_apart ? "" : legend(p));
-                }
-                flush(&line, fd);
+                printed++;
         }
+        for (size_t i = 0; i < p->crowds; i++)
+                print_lane(p, &p->crowd[i], name_width, false, apart, fd);
         if (p->more > 0)
                 dprintf(fd, "... %zu more lanes like these\n", p->more);
         if (p->lost > 0)
                 dprintf(fd, "... %llu earlier events are forgotten: the picture begins after them\n",
                         (unsigned long long)p->lost);
-        if (legend_apart)
+        if (p->waits)
+                dprintf(fd, "%s;%s in all; on the right: what it has waited for longest\n", legend(p),
+                        in_words(p->end - p->start).text);
+        else if (apart)
                 dprintf(fd, "%s\n", legend(p));
 }
 
@@ -341,45 +434,71 @@ static bool is_utf8(void)
         return false;
 }
 
-/* The names decide how much room the cells have, so they are read before the scale is known. */
-static int find_names(struct picture *p, const struct rs_ring *ring)
+/* Cut to so many columns, and it looks so. */
+static void cut(const struct picture *p, char *s, int most)
+{
+        const char *dots = p->ascii ? "..." : "…";
+        int n = columns(s), keep = most - columns(dots);
+
+        if (n <= most)
+                return;
+        for (n = 0; *s && (n < keep || ((unsigned char)*s & 0xc0) == 0x80); s++)
+                n += ((unsigned char)*s & 0xc0) != 0x80;
+        memcpy(s, dots, strlen(dots) + 1); /* there is room: names are shorter than their places */
+}
+
+static void finish_name(const struct picture *p, struct lane *l, int most)
+{
+        char count[32] = "";
+
+        clean(l->name, p->ascii);
+        cut(p, l->name, most);
+        if (l->tasks > 1)
+                snprintf(count, sizeof count, p->ascii ? " x%zu" : " ×%zu", l->tasks);
+        memcpy(l->name + strlen(l->name), count, strlen(count) + 1);
+}
+
+/* How wide they are, at most. */
+static int finish_names(struct picture *p, int most)
 {
         int width = 0;
 
-        p->cells = 1;
-        read_ring(p, ring);
-        for (size_t i = 0; i < p->lanes; i++) {
-                clean(p->lane[i].name, p->ascii);
-                if (shown(p, &p->lane[i]) && columns(p->lane[i].name) > width)
-                        width = columns(p->lane[i].name);
+        for (size_t i = 0; i < p->lanes + p->crowds; i++) {
+                struct lane *l = i < p->lanes ? &p->lane[i] : &p->crowd[i - p->lanes];
+                finish_name(p, l, most);
+                if (shown(p, l) && columns(l->name) > width)
+                        width = columns(l->name);
         }
         return width;
 }
 
-void rs_timeline_print(const struct rs_ring *ring, int64_t start, int64_t end, int fd)
+enum { WAIT_ROOM = 24 };
+
+/* The names decide how much room the cells have, so the ring is read twice. */
+void rs_timeline_print(const struct rs_ring *ring, int64_t start, int64_t end, bool waits, int fd)
 {
-        struct picture p = { .start = start, .end = end };
-        int width = rs_terminal_width(fd), names, room, cells;
-        bool apart = false;
+        int width = rs_terminal_width(fd);
 
         if (width < MIN_WIDTH)
                 width = DEFAULT_WIDTH;
-        p.ascii = getenv("NO_COLOR") || !is_utf8();
-        names = find_names(&p, ring);
+        struct picture p = {
+                .start = start, .end = end, .cells = 1, .waits = waits, .ascii = getenv("NO_COLOR") || !is_utf8()
+        };
+        int most = width / 3 > LEAST_NAME ? width / 3 : LEAST_NAME;
+        read_ring(&p, ring);
+        int names = finish_names(&p, most);
         if (p.lanes == 0)
                 return;
-        room = width - names - GAP - (int)strlen(in_words(end - p.start).text);
-        cells = room - LEGEND_GAP - LEGEND_WIDTH;
-        if (cells < MIN_CELLS) {
-                apart = true;
+        int room = width - names - GAP - (waits ? WAIT_ROOM : (int)strlen(in_words(end - p.start).text));
+        int cells = waits ? room : room - LEGEND_GAP - LEGEND_WIDTH;
+        bool apart = cells < MIN_CELLS;
+        if (apart)
                 cells = room;
-        }
         cells = cells > MAX_CELLS ? MAX_CELLS : cells < 10 ? 10 : cells / 10 * 10;
         if (end <= p.start)
                 cells = 1;
-        p = (struct picture){ .start = start, .end = end, .cells = cells, .ascii = p.ascii };
+        p = (struct picture){ .start = start, .end = end, .cells = cells, .ascii = p.ascii, .waits = waits };
         read_ring(&p, ring);
-        for (size_t i = 0; i < p.lanes; i++)
-                clean(p.lane[i].name, p.ascii);
+        finish_names(&p, most);
         print(&p, names, apart, fd);
 }

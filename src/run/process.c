@@ -9,6 +9,7 @@
 #include "exec/pool.h"
 #include "inspect/dump.h"
 #include "inspect/inspector.h"
+#include "inspect/trace_file.h"
 #include "net/resolve.h"
 #include "net/share.h"
 #include "os/overflow.h"
@@ -47,6 +48,7 @@ static void forked(void)
         rs_watchdog_forked();
         rs_dumper_forked();
         rs_inspector_forked();
+        rs_trace_file_forked();
         rs_loop_forked();
 }
 

@@ -12,7 +12,6 @@
 
 #include "base/alloc.h"
 #include "core/core.h"
-#include "inspect/timeline.h"
 #include "os/overflow.h"
 #include "run/run.h"
 #include "sys/sys.h"
@@ -116,11 +115,6 @@ static void interrupted(struct rs_loop *l, int sig)
         rs_loop_cancel(l, sig == SIGTERM ? RS_CAUSE_TERMINATE : RS_CAUSE_INTERRUPT, NULL);
 }
 
-static struct rs_ring *ring_new(void)
-{
-        return env_true("RESHA_TIMELINE") ? resha_calloc(1, sizeof(struct rs_ring)) : NULL;
-}
-
 int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run)
 {
         struct rs_world world;
@@ -147,14 +141,17 @@ int rs_run_open(const resha_run_opts *opts, struct rs_run **ret_run)
                 return rs_run_refuse(opts, rc, "the loop cannot be made: %s", resha_strerror(rc));
         }
         r->loop.shuffle = world.shuffle;
-        r->loop.ring = ring_new();
         r->start = r->loop.now;
         r->ignores_pipe = rs_process_ignore_sigpipe();
         if (world.fallback < 0)
                 rs_report(&r->loop, RESHA_REPORT_FALLBACK, world.fallback, NULL, "epoll in place of io_uring: %s",
                           world.why);
-        *ret_run = r;
-        return 0;
+        rc = rs_record_begin(r, opts);
+        if (rc < 0)
+                rs_run_close(r);
+        else
+                *ret_run = r;
+        return rc;
 }
 
 void rs_run_watch(struct rs_run *r, const bool *steps)
@@ -184,14 +181,12 @@ void rs_run_close(struct rs_run *r)
         struct rs_backend *backend = l->backend;
 
         rs_loop_current = l;
-        if (l->ring)
-                rs_timeline_print(l->ring, r->start, rs_now(l), STDERR_FILENO);
+        rs_record_end(r);
         rs_signals_end(l);
         rs_loop_done(l);
         rs_loop_current = around;
         if (r->ignores_pipe)
                 rs_process_restore_sigpipe();
-        resha_free(l->ring);
         resha_free(r);
         backend->ops->destroy(backend);
 }

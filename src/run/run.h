@@ -19,7 +19,9 @@ struct rs_run {
         struct rs_watched watched;
         struct rs_inspected inspected;
         struct rs_dumped dumped;
+        struct rs_trace *trace; /* of RESHA_TRACE */
         bool ignores_pipe;
+        bool timeline, waits; /* RESHA_TIMELINE; and what each lane waits for */
 };
 
 struct rs_world {
@@ -42,6 +44,11 @@ void rs_run_unwatch(struct rs_run *r);
 
 /* All tasks have ended, or were given up. Frees it. */
 void rs_run_close(struct rs_run *r);
+
+/* The event ring, where the environment asks for a timeline or a trace. 0, or why there is no run, as rs_run_open().
+ * end: it is drawn, and written to its end. */
+int rs_record_begin(struct rs_run *r, const resha_run_opts *opts);
+void rs_record_end(struct rs_run *r);
 
 /* Why there is no run, to who asked for its error: no task has a record of it. */
 int rs_run_refuse(const resha_run_opts *opts, int code, const char *format, ...) RESHA_PRINTF(3, 4)

@@ -174,7 +174,7 @@ static int long_names(void *arg)
 TEST(timeline_cuts_names_and_moves_the_legend_for_them)
 {
         ASSERT_STR(picture((struct program){ long_names, NULL, NULL }),
-                   "a name?of forty-seven b  ▌~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~▌ 5.0 ms\n"
+                   "a name?of forty-seven byt…  ▌~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~▌ 5.0 ms\n"
                    "▌ runs   ~ waits   x cancelled\n");
 }
 
@@ -189,18 +189,24 @@ TEST(timeline_is_off_by_default)
 
 /* ---- a ring that has forgotten ---- */
 
+static void put(struct rs_ring *r, enum rs_event_kind kind, uint32_t task, uint64_t body)
+{
+        r->events[(r->at & r->mask) / sizeof r->events[0]] = (struct rs_event){ rs_event_head(kind, 0, 0, task), body };
+        r->at += sizeof r->events[0];
+}
+
+/* Two tasks that take turns, for 68.5 us that are left. */
 static struct rs_ring *forgetful(void)
 {
-        struct rs_ring *ring = resha_calloc(1, sizeof *ring);
+        enum { EVENTS = 1 << 16, LOST = 512 };
+        struct rs_ring *ring = rs_ring_new(EVENTS);
 
-        for (uint64_t i = 0; i < RS_RING_EVENTS; i++)
-                ring->events[i] = (struct rs_event){ .at = 1000 + (int64_t)i,
-                                                     .task = i % 4 < 2 ? 7 : 9,
-                                                     .name = "sleep",
-                                                     .kind = i % 2 ? RS_EVENT_PARK : RS_EVENT_RUN };
-        ring->count = RS_RING_EVENTS + 500;
-        for (uint64_t i = 0; i < 500; i++)
-                ring->events[i].at = 1000 + RS_RING_EVENTS + (int64_t)i;
+        for (uint64_t i = 0; i < (EVENTS + LOST) / 4; i++) {
+                put(ring, RS_EVENT_TIME, 0, 1000 + i * 4);
+                put(ring, RS_EVENT_RUN, i % 4 < 2 ? 7 : 9, 0);
+                put(ring, RS_EVENT_TIME, 0, 1000 + i * 4 + 2);
+                put(ring, RS_EVENT_PARK, i % 4 < 2 ? 7 : 9, (uintptr_t) "sleep");
+        }
         return ring;
 }
 
@@ -208,7 +214,7 @@ static int print_forgetful(void *arg)
 {
         setenv("LC_ALL", "C.UTF-8", 1);
         unsetenv("NO_COLOR");
-        rs_timeline_print(arg, 0, 70000, STDERR_FILENO);
+        rs_timeline_print(arg, 0, 70000, false, STDERR_FILENO);
         return 0;
 }
 
@@ -218,8 +224,8 @@ TEST(timeline_says_what_it_has_forgotten)
         struct rs_ring *ring = forgetful();
 
         test_child(print_forgetful, ring, &child);
-        resha_free(ring);
+        rs_ring_unref(ring);
         ASSERT_STR(child.text, "task 7  ▌~▌~▌~▌~▌~▌~▌~▌~▌~▌▌ 68.5 us     ▌ runs   ~ waits   x cancelled\n"
                                "task 9  ▌~▌~▌~▌~▌~▌~▌~▌~▌~▌▌\n"
-                               "... 500 earlier events are forgotten: the picture begins after them\n");
+                               "... 512 earlier events are forgotten: the picture begins after them\n");
 }
