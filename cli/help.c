@@ -6,7 +6,15 @@
 
 const char help_resha[] = "Usage: resha fetch ...    fetch URLs and API items into SQLite: resha fetch --help\n"
                           "       resha demo         20 seconds of show: what concurrent fetching looks like\n"
-                          "       resha --version\n";
+                          "       resha --version\n"
+                          "Looking into a running program, which was started with RESHA_INSPECT=1:\n"
+                          "       resha ps           the programs that can be looked into\n"
+                          "       resha ps PID       its tasks, and what they wait for\n"
+                          "       resha tree PID     the same as a tree, deadlocks first\n"
+                          "       resha stack PID    where tasks are in their functions\n"
+                          "       resha top PID      who has the time, every second\n"
+                          "       resha trace PID    what happens in a few seconds, for a viewer of traces\n"
+                          "       resha stats PID    figures for monitoring\n";
 
 const char help_fetch[] = "Usage: resha fetch [options] URL...               these URLs\n"
                           "       resha fetch [options] -i LIST              a list of URLs; '-' is stdin\n"

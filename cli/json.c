@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* Length of the UTF-8 sequence at p, 0 if there is none. */
-static size_t utf8_length(const unsigned char *p, size_t left)
+size_t utf8_length(const unsigned char *p, size_t left)
 {
         unsigned char c = p[0];
         if (c < 0x80)

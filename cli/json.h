@@ -10,6 +10,9 @@
  * hold. */
 bool utf8_valid(const void *data, size_t size);
 
+/* Length of the UTF-8 sequence at p, of which `left` bytes (at least one) are there; 0 if it is none. */
+size_t utf8_length(const unsigned char *p, size_t left);
+
 /* "..." with quotes and escapes. Bytes that are not UTF-8 become U+FFFD, one for each byte. */
 void json_add_string(struct text *t, const char *s, size_t size);
 

@@ -11,6 +11,7 @@
 #include "demo.h"
 #include "fetch.h"
 #include "help.h"
+#include "look/look.h"
 #include "nearest.h"
 #include "origin.h"
 
@@ -18,8 +19,8 @@ static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
 } commands[] = {
-        { "fetch", fetch_main },
-        { "demo", demo_main },
+        { "fetch", fetch_main },   { "demo", demo_main },   { "ps", ps_main },       { "tree", tree_main },
+        { "top", top_main },       { "stack", stack_main }, { "trace", trace_main }, { "stats", stats_main },
         { "origin", origin_main }, /* the demo's server by itself, for tests and benchmarks */
 };
 

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Answers that are passed on. Nothing is kept but one line. */
+
+#include "answer.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "exits.h"
+#include "record.h"
+#include "screen.h"
+
+enum { AT_ONCE = 64 << 10 };
+
+int answer_write(int fd, const char *data, size_t size)
+{
+        for (size_t done = 0; done < size;) {
+                ssize_t n = write(fd, data + done, size - done);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                done += (size_t)n;
+        }
+        return 0;
+}
+
+static int flush(int fd, struct text *out)
+{
+        int rc = out->failed ? -ENOMEM : answer_write(fd, text_string(out), out->len);
+        text_clear(out);
+        return rc;
+}
+
+/* What the first and the last line say. */
+struct ends {
+        bool first, last, fine;
+        struct text refusal[1];
+};
+
+static int look_at(struct ends *e, const char *line, size_t size)
+{
+        struct record r;
+        TEXT(copy);
+        bool is_end =
+                size < 4096 && (!e->first || memmem(line, size, "\"end\"", 5) || memmem(line, size, "\"error\"", 7));
+        if (!is_end)
+                return *line == '{' ? 0 : -EINVAL;
+        text_add(&copy, line, size);
+        if (copy.failed || record_parse(&r, copy.data, copy.len) < 0)
+                return -EINVAL;
+        const char *type = record_text(&r, "type");
+        const struct field *ok = record_find(&r, "ok", FIELD_BOOL);
+        if (!e->first && strcmp(type, "resha") != 0 && strcmp(type, "error") != 0)
+                return -EINVAL;
+        e->first = true;
+        if (strcmp(type, "error") == 0)
+                screen_add(&(struct screen){ .ascii = true }, e->refusal, record_text(&r, "text"));
+        e->last |= strcmp(type, "end") == 0;
+        e->fine |= e->last && ok && ok->number;
+        return 0;
+}
+
+/* 1: there may be more. */
+static int pass_line(struct door *d, struct text *out, struct ends *e)
+{
+        char *line;
+        size_t size;
+        int rc = e->last ? 0 : door_line(d, &line, &size);
+        if (rc <= 0 || !size)
+                return rc;
+        screen_add_raw(out, line, size, true);
+        text_putc(out, '\n');
+        return look_at(e, line, size) < 0 ? -EBADMSG : 1;
+}
+
+static int pass_text(struct door *d, struct text *out, struct ends *e)
+{
+        char *line;
+        size_t size;
+        int rc = door_line(d, &line, &size);
+        if (rc == 0 && d->start != d->end) /* half a line */
+                e->fine = false;
+        if (rc <= 0)
+                return rc;
+        if ((!e->first || e->refusal->len) && *line == '{')
+                return look_at(e, line, size) < 0 ? -EBADMSG : 1;
+        e->first = e->fine = true;
+        screen_add_raw(out, line, size, false);
+        text_putc(out, '\n');
+        return 1;
+}
+
+/* The last character that is no space tells whether it is whole. */
+static int pass_json(struct door *d, struct text *out, struct ends *e)
+{
+        static const char error[] = "{\"type\":\"error\"";
+        char *data;
+        size_t size;
+        int rc = door_bytes(d, &data, &size);
+        if (rc <= 0)
+                return rc;
+        if (!e->first && size > sizeof error && memcmp(data, error, sizeof error - 1) == 0) {
+                const char *nl = memchr(data, '\n', size);
+                size_t line = nl ? (size_t)(nl - data) : size;
+                return look_at(e, data, line) < 0 ? -EBADMSG : 0;
+        }
+        e->first = true;
+        for (size_t i = 0; i < size; i++)
+                if (data[i] != '\n' && data[i] != ' ')
+                        e->fine = data[i] == ']' || data[i] == '}';
+        text_add(out, data, size);
+        return 1;
+}
+
+static int judge(const struct door *d, const struct ends *e, int rc, struct text *why)
+{
+        const struct process *p = d->process;
+        if (rc == 0 && e->fine)
+                return EXIT_DONE;
+        if (rc == -EINTR)
+                return EXIT_INTERRUPTED;
+        if (d->why->len) {
+                text_puts(why, text_string(d->why));
+                return EXIT_CUT;
+        }
+        text_printf(why, "process %d (%s) ", (int)p->pid, p->name);
+        if (e->refusal->len || (rc == 0 && e->last)) {
+                text_puts(why, e->refusal->len ? text_string(e->refusal) : "could not answer");
+                return EXIT_REFUSED;
+        }
+        text_puts(why, rc == -EBADMSG ? "answers in a way that this version does not know"
+                       : d->bytes     ? "stopped in the middle of its answer; try again"
+                                      : "hung up without an answer: it may have ended, or have too many to answer");
+        return EXIT_CUT;
+}
+
+static int pass(struct door *d, enum answer_form form, int fd, struct text *why)
+{
+        struct ends e = { .first = false };
+        TEXT(out);
+        int rc, failed = 0;
+        do {
+                rc = form == ANSWER_LINES  ? pass_line(d, &out, &e)
+                     : form == ANSWER_TEXT ? pass_text(d, &out, &e)
+                                           : pass_json(d, &out, &e);
+                bool flushes = out.len >= AT_ONCE || rc <= 0 || d->start == d->end;
+                failed = flushes ? flush(fd, &out) : 0;
+        } while (rc > 0 && failed == 0);
+        if (failed == 0)
+                rc = judge(d, &e, rc, why);
+        else if (failed != -EPIPE)
+                text_printf(why, "cannot write: %s", strerror(-failed));
+        text_done(e.refusal);
+        return failed == 0 ? rc : failed == -ENOMEM ? EXIT_SOME_FAILED : EXIT_CANNOT_WRITE;
+}
+
+int answer_pass(const struct question *q, int fd, struct text *why)
+{
+        DOOR(d);
+        int rc = door_open(&d, q->process, q->command, q->request);
+        d.patience += q->takes;
+        if (rc == EXIT_DONE)
+                return pass(&d, q->form, fd, why);
+        text_puts(why, text_string(d.why));
+        return rc;
+}
