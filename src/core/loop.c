@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "core/core.h"
+#include "core/marks.h"
 #include "sys/observe.h"
 #include "sys/sanitize.h"
 #include "sys/switch.h"
@@ -277,6 +278,7 @@ int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backen
         l->control = rs_switch_control();
         l->step.limit = l->simulated ? 0 : opts->slow_step.ns;
         l->now = l->counters.began = rs_now(l);
+        rs_marks_begin(l);
         loops_add(l);
         return 0;
 }
@@ -365,6 +367,7 @@ void rs_loop_done(struct rs_loop *l)
         }
         rs_timer_clear(l, &l->grace);
         loops_remove(l);
+        rs_marks_end(l);
         size_t posts = rs_inbox_close(l->inbox);
         if (posts)
                 rs_report(l, RESHA_REPORT_DROPPED, 0, NULL,

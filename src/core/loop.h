@@ -94,10 +94,11 @@ struct rs_loop {
         struct rs_context native; /* of the loop itself, for the sanitizers */
         /* Of the layers above, made when first needed; they register a clean-up. programs: of the simulated world. */
         void *exec, *net, *programs;
-        size_t loaded;             /* bytes of the small file that was loaded last */
-        struct rs_beside *beside;  /* the same for loops that were started together; NULL: it runs alone */
-        struct rs_loop *next_loop; /* of rs_loops */
-        pid_t tid;                 /* the thread that it was made on */
+        size_t loaded;                /* bytes of the small file that was loaded last */
+        struct rs_beside *beside;     /* the same for loops that were started together; NULL: it runs alone */
+        struct rs_stack_marks *marks; /* of stacks; NULL: not kept */
+        struct rs_loop *next_loop;    /* of rs_loops */
+        pid_t tid;                    /* the thread that it was made on */
 };
 
 /* All loops of the process, the latest first, with a lock of their own: for a debugger, which knows of none but by

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "core/core.h"
+#include "core/marks.h"
 #include "sys/sanitize.h"
 #include "sys/switch.h"
 #include "sys/sys.h"
@@ -67,6 +68,8 @@ static void step_over(struct rs_loop *l)
         int64_t now = rs_sys_now(), took = now - l->step.began;
 
         l->step.began = now;
+        if (RS_UNLIKELY(l->marks != NULL) && t && !t->fn)
+                rs_marks_ended(l, t);
         if (!t || took < l->step.limit || l->step.took)
                 return;
         l->step.took = took;

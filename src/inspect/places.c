@@ -7,38 +7,59 @@
 
 #include <string.h>
 
-static struct rs_place *new_place(struct rs_places *p, const struct rs_walk *w, const char *site, const char *name)
-{
-        struct rs_place *x = &p->place[p->n++];
+#include "core/marks.h"
 
-        *x = (struct rs_place){ .site = site, .name = name, .exact = true };
-        memcpy(x->site_text, w->seen.site, sizeof x->site_text);
-        memcpy(x->name_text, name ? w->seen.name : "", name ? sizeof x->name_text : 1);
-        return x;
-}
-
-struct rs_place *rs_places_of(struct rs_places *p, const struct rs_walk *w)
+/* The one of these, or a new one; NULL: there are too many. */
+static struct rs_place *place_of(struct rs_places *p, const char *site, const char *name)
 {
-        const char *site = w->task->site, *name = w->task->named ? NULL : w->task->name;
         uint64_t hash = ((uintptr_t)site ^ (uintptr_t)name << 7) * UINT64_C(0x9e3779b97f4a7c15);
         const size_t size = sizeof p->table / sizeof *p->table;
 
         for (size_t i = hash >> 32 & (size - 1);; i = (i + 1) & (size - 1)) {
                 struct rs_place *x = p->table[i] ? &p->place[p->table[i] - 1] : NULL;
-                if (x && x->site == site && x->name == name) {
-                        x->tasks++;
+                if (x && x->site == site && x->name == name)
                         return x;
-                }
                 if (x)
                         continue;
                 if (p->n == RS_PLACES) {
                         p->full = true;
                         return NULL;
                 }
-                x = new_place(p, w, site, name);
+                x = &p->place[p->n++];
+                *x = (struct rs_place){ .site = site, .name = name, .exact = true };
                 p->table[i] = (unsigned short)p->n;
-                x->tasks = 1;
                 return x;
+        }
+}
+
+struct rs_place *rs_places_of(struct rs_places *p, const struct rs_walk *w)
+{
+        const char *name = w->task->named ? NULL : w->task->name;
+        struct rs_place *x = place_of(p, w->task->site, name);
+
+        if (x && x->tasks++ == 0) {
+                memcpy(x->site_text, w->seen.site, sizeof x->site_text);
+                memcpy(x->name_text, name ? w->seen.name : "", name ? sizeof x->name_text : 1);
+        }
+        return x;
+}
+
+void rs_places_marks(struct rs_places *p, const struct rs_walk *w)
+{
+        struct rs_stack_mark m;
+        size_t n;
+
+        if (!w->loop.marks || !w->reader->read(&n, &w->loop.marks->n, sizeof n))
+                return;
+        for (size_t i = 0; i < n && i < RS_MARKS && w->reader->read(&m, &w->loop.marks->mark[i], sizeof m); i++) {
+                struct rs_place *x = place_of(p, m.site, m.name);
+                if (!x)
+                        return;
+                if (x->tasks == 0 && m.site && !w->reader->text(m.site, x->site_text, sizeof x->site_text))
+                        x->site_text[0] = '\0';
+                if (x->tasks == 0 && m.name && !w->reader->text(m.name, x->name_text, sizeof x->name_text))
+                        x->name_text[0] = '\0';
+                rs_places_stack(x, &(struct rs_stack_use){ .high = m.high, .exact = true });
         }
 }
 

@@ -30,6 +30,9 @@ struct rs_place *rs_places_of(struct rs_places *p, const struct rs_walk *w);
 
 void rs_places_stack(struct rs_place *p, const struct rs_stack_use *use);
 
+/* What the loop knows of tasks that have ended. */
+void rs_places_marks(struct rs_places *p, const struct rs_walk *w);
+
 /* A line for each, from *at on; false: there was no room for number *at. */
 bool rs_places_put(const struct rs_places *p, uint32_t loop, struct rs_json *j, size_t *at);
 

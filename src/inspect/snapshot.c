@@ -327,6 +327,7 @@ static bool put_tasks(struct rs_snapshot *s, struct rs_json *j, int64_t until)
                 if (n % look == 0 && rs_sys_now() >= until)
                         return false;
         }
+        rs_places_marks(&s->places, &s->walk);
         return true;
 }
 

@@ -7,10 +7,12 @@
  * are all that is read beside the stack, and nothing is allocated.
  *
  * How much of a stack was ever used: the pages that were touched, as the kernel counts them. A stack has had other
- * tasks before, so that is an upper bound. */
+ * tasks before, so that is an upper bound; in a
+ * run that is debugged each task finds it zero (core/marks.c), and the lowest word that is not is exact. */
 
 #include "inspect/stacks.h"
 
+#include "core/marks.h"
 #include "sys/observe.h"
 #include "sys/unwind.h"
 
@@ -59,7 +61,7 @@ size_t rs_stacks_running(pid_t tid, const struct rs_loop *l, const struct rs_tas
         return rs_observe_stack(tid, &stacks, ret_addresses, max);
 }
 
-void rs_stacks_use(const struct rs_stack *k, size_t guard, const void *sp, struct rs_stack_use *ret)
+void rs_stacks_use(const struct rs_stack *k, size_t guard, const void *sp, bool exact, struct rs_stack_use *ret)
 {
         const char *bottom = k->base + guard;
         size_t size = (size_t)(k->top - bottom), used = (size_t)(k->top - (const char *)sp);
@@ -69,6 +71,11 @@ void rs_stacks_use(const struct rs_stack *k, size_t guard, const void *sp, struc
                 return; /* nonsense: it has gone while it was copied */
         if (sp && used <= size)
                 ret->used = used;
+        ret->exact = exact;
+        if (exact) {
+                ret->high = rs_marks_high(bottom, k->top);
+                return;
+        }
         size_t free_bytes = rs_observe_untouched(bottom, size);
         ret->high = size > free_bytes ? size - free_bytes : 0;
 }

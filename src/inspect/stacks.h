@@ -49,8 +49,9 @@ struct rs_stack_use {
         bool exact;  /* high is this task's own, to some hundred bytes; else of all that ran there, in whole pages */
 };
 
-/* k: a copy of the task's rs_stack; sp: its rs_task.sp; NULL: it runs. Any thread. One system call. */
-void rs_stacks_use(const struct rs_stack *k, size_t guard, const void *sp, struct rs_stack_use *ret);
+/* k: a copy of the task's rs_stack; sp: its rs_task.sp; NULL: it runs. exact: the loop keeps marks (core/marks.h). Any
+ * thread. One system call. */
+void rs_stacks_use(const struct rs_stack *k, size_t guard, const void *sp, bool exact, struct rs_stack_use *ret);
 
 /* Worth a warning. */
 static inline bool rs_stack_nearly_full(const struct rs_stack_use *u)

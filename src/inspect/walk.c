@@ -160,7 +160,7 @@ static void see_stack(struct rs_walk *w, const struct rs_task *t, struct rs_seen
         if (!t->stack || !w->reader->read(&w->stack_copy, t->stack, sizeof w->stack_copy))
                 return;
         w->stack = &w->stack_copy;
-        rs_stacks_use(w->stack, w->loop.stacks.guard, sp, &s->stack);
+        rs_stacks_use(w->stack, w->loop.stacks.guard, sp, w->loop.marks != NULL, &s->stack);
 }
 
 size_t rs_walk_stack(const struct rs_walk *w, void *room, const void **ret_addresses, size_t max)

@@ -99,6 +99,16 @@ size_t rs_observe_untouched(const char *bottom, size_t size)
         return size;
 }
 
+char *rs_observe_drop(char *bottom, char *end)
+{
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+        size_t whole = end > bottom ? (size_t)(end - bottom) & ~(page - 1) : 0;
+
+        if (whole && madvise(bottom, whole, MADV_DONTNEED) < 0)
+                return bottom;
+        return bottom + whole;
+}
+
 #ifdef RS_HAVE_UNWIND
 
 /* ---- where it is ---- */

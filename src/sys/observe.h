@@ -38,6 +38,9 @@ bool rs_observe_read(void *to, const void *from, size_t size);
 /* How many of these bytes, from bottom on, lie in pages that nothing has ever been written to. bottom: of a page. */
 size_t rs_observe_untouched(const char *bottom, size_t size);
 
+/* Gives the whole pages there back: they are zero again. The first byte behind them, at most end. */
+char *rs_observe_drop(char *bottom, char *end);
+
 /* Where stacks of that thread lie, from the end of the guard to the top. */
 struct rs_observe_stack {
         const char *bottom, *top;

@@ -5,6 +5,7 @@
 #include <resha/alloc.h>
 #include <string.h>
 
+#include "core/marks.h"
 #include "inspect/stacks.h"
 #include "job.h"
 #include "sys/unwind.h"
@@ -176,7 +177,7 @@ static struct rs_stack_use use_of(const resha_task *t)
         const struct rs_task *task = t->_task;
         struct rs_stack_use u;
 
-        rs_stacks_use(task->stack, rs_loop_current->stacks.guard, task->sp, &u);
+        rs_stacks_use(task->stack, rs_loop_current->stacks.guard, task->sp, rs_loop_current->marks != NULL, &u);
         return u;
 }
 
@@ -206,7 +207,61 @@ TEST(stacks_use_of_nonsense_is_none)
         struct rs_stack k = { .base = (char *)64, .top = (char *)32, .size = 128 };
         struct rs_stack_use u;
 
-        rs_stacks_use(&k, 64, NULL, &u);
+        rs_stacks_use(&k, 64, NULL, false, &u);
         ASSERT_EQ(u.used, 0);
         ASSERT_EQ(u.high, 0);
+}
+
+/* ---- exactly, in a run that is debugged ---- */
+
+static int uses_and_ends(void *arg)
+{
+        resha_event e = { { 0 } };
+
+        resha_event_set(&e);
+        return uses(*(const size_t *)arg, &e);
+}
+
+static size_t mark_of(const char *name)
+{
+        const struct rs_stack_marks *m = rs_loop_current->marks;
+
+        for (size_t i = 0; i < m->n; i++)
+                if (m->mark[i].name && strcmp(m->mark[i].name, name) == 0)
+                        return m->mark[i].high;
+        return 0;
+}
+
+/* A large one, a small one on the same stack, and one that has it next; the large one's use is not the others'. */
+static int debugged(void *arg)
+{
+        static const size_t large = 120, small = 4;
+        (void)arg;
+        if (!rs_loop_current->marks)
+                test_skip("no marks are kept here");
+        for (int i = 0; i < 3; i++) {
+                resha_event e = { { 0 } };
+                resha_task t = { 0 };
+                RESHA_GROUP(g);
+                resha_group_begin(&g, NULL);
+                resha_spawn_opt(&g, uses_and_ends, &large, &(resha_spawn_opts){ .name = "large" });
+                resha_spawn_opt(&g, uses_and_ends, &small, &(resha_spawn_opts){ .name = "small" });
+                ASSERT_OK(resha_spawn_task(&g, outer, &e, &t));
+                ASSERT_OK(resha_yield());
+                ASSERT_OK(resha_yield());
+                struct rs_stack_use u = use_of(&t);
+                ASSERT_TRUE(u.exact && u.high >= u.used && u.high < u.used + 2048);
+                resha_event_set(&e);
+                ASSERT_OK(resha_group_end(&g, 0));
+        }
+        size_t l = mark_of("large"), s = mark_of("small");
+        ASSERT_TRUE(l > 120 * 1024 && l < 140 * 1024);
+        ASSERT_TRUE(s > 4 * 1024 && s < 8 * 1024);
+        ASSERT_TRUE(mark_of("outer") > 0 && mark_of("outer") < 4096);
+        return 0;
+}
+
+TEST(stacks_marks_of_a_run_that_is_debugged_are_exact)
+{
+        ASSERT_OK(test_run_opts(debugged, NULL, &(resha_run_opts){ .debug = true }));
 }
