@@ -308,9 +308,9 @@ size_t resha_group_running(const resha_group *group)
 
 /* ---- for who looks from outside ---- */
 
-size_t rs_waited_count(const struct rs_reader *r, const struct rs_list *line)
+size_t rs_waited_count(const struct rs_reader *r, const struct rs_wait *w, const struct rs_list *line)
 {
-        struct rs_node n = { .next = line->first };
+        struct rs_node n = { .next = w && w->node.prev ? NULL : line->first };
         size_t count = 0;
 
         while (count < RS_WAITED_COUNT && n.next && r->read(&n, n.next, sizeof n))

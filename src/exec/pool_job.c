@@ -429,7 +429,7 @@ static void job_see(const struct rs_reader *r, const struct rs_wait *at, const s
         ret->kind = "pool";
         ret->limit = p.crew.most;
         ret->held = p.taken < ret->limit ? p.taken : ret->limit; /* a job with a place runs, or is the next to */
-        ret->waiting = p.taken - ret->held + rs_waited_count(r, &p.line);
+        ret->waiting = p.taken - ret->held + rs_waited_count(r, w, &p.line);
         snprintf(ret->detail, sizeof ret->detail, "of pool %.15s%s", p.crew.name,
                  j.placed.in_line ? ", in line for a place in its queue" : "");
         snprintf(ret->state, sizeof ret->state, "%.15s: %zu of %zu threads are taken, %zu %s for one", p.crew.name,

@@ -235,7 +235,7 @@ static void see_group(const struct rs_walk *w, struct rs_seen_scope *ret)
         ret->running = g.running;
         ret->limit = g.limit == SIZE_MAX ? 0 : g.limit;
         ret->failures = g.failures;
-        ret->waiting = rs_waited_count(w->reader, &g.spawners);
+        ret->waiting = rs_waited_count(w->reader, NULL, &g.spawners);
 }
 
 bool rs_walk_scope(struct rs_walk *w, struct rs_seen_scope *ret)

@@ -153,7 +153,7 @@ static void condition_see(const struct rs_reader *r, const struct rs_wait *at, c
         if (!r->read(&c, w->object, sizeof c))
                 return;
         ret->kind = "condition";
-        ret->waiting = rs_waited_count(r, &c.waiters);
+        ret->waiting = rs_waited_count(r, w, &c.waiters);
 }
 
 const struct rs_waits rs_condition_waits = { .cancel = condition_cancel, .see = condition_see };

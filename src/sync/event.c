@@ -85,7 +85,7 @@ static void event_see(const struct rs_reader *r, const struct rs_wait *at, const
         if (!r->read(&e, w->object, sizeof e))
                 return;
         ret->kind = "event";
-        ret->waiting = rs_waited_count(r, &e.waiters);
+        ret->waiting = rs_waited_count(r, w, &e.waiters);
 }
 
 const struct rs_waits rs_event_waits = { .cancel = event_cancel, .see = event_see };

@@ -93,7 +93,7 @@ static void mutex_see(const struct rs_reader *r, const struct rs_wait *at, const
         ret->kind = "mutex";
         ret->owner = m.owner;
         ret->owner_mark = m.owner_mark;
-        ret->waiting = rs_waited_count(r, &m.waiters);
+        ret->waiting = rs_waited_count(r, w, &m.waiters);
 }
 
 const struct rs_waits rs_mutex_waits = { .whom = &rs_mutex_whom, .see = mutex_see };

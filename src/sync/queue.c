@@ -422,8 +422,8 @@ static void queue_see(const struct rs_reader *r, const struct rs_wait *at, const
         (void)at;
         if (!r->read(&q, w->object, sizeof q))
                 return;
-        size_t inside = q.kind == PILE ? q.pile.count : q.count, put = rs_waited_count(r, &q.putters);
-        size_t get = rs_waited_count(r, &q.getters), join = rs_waited_count(r, &q.joiners);
+        size_t inside = q.kind == PILE ? q.pile.count : q.count, put = rs_waited_count(r, w, &q.putters);
+        size_t get = rs_waited_count(r, w, &q.getters), join = rs_waited_count(r, w, &q.joiners);
         char of[32] = "";
 
         ret->kind = "queue";

@@ -96,7 +96,7 @@ static void semaphore_see(const struct rs_reader *r, const struct rs_wait *at, c
         ret->kind = "semaphore";
         ret->held = s.permits - s.available;
         ret->limit = s.permits;
-        ret->waiting = rs_waited_count(r, &s.waiters);
+        ret->waiting = rs_waited_count(r, w, &s.waiters);
         snprintf(ret->state, sizeof ret->state, "%zu of %zu permits are held", ret->held, ret->limit);
 }
 

@@ -424,7 +424,8 @@ def a_very_deep_tree_is_no_trouble():
 @test
 def nonsense_is_refused():
     for answer in (b"\n", b"hello\n", b"[]\n", b"{}\n", b"\x00" * 1000 + b"\n", b'{"type":"resha"\n',
-                   b"{" * 100000 + b"\n", lines()[:-1] + b"x\n", b'{"type":"task","loop":1,"id":1}\n{"type":"end","ok":true}\n'):
+                   b"{" * 100000 + b"\n", lines()[:-1] + b"x\n",
+                   b'{"type":"task","loop":1,"id":1}\n{"type":"end","ok":true}\n'):
         for command in ("ps", "tree", "stack"):
             equal((answer[:30], look(answer, command, "PID").code), (answer[:30], 7))
 
