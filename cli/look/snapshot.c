@@ -231,13 +231,19 @@ static int add_scope(struct snapshot *s, struct record *r)
         return keep_index_set(&s->scope_at, x->loop, x->at, (uint32_t)s->scopes.n - 1);
 }
 
+/* What several tasks wait at may come with each of them: it is kept once. */
 static int add_object(struct snapshot *s, struct record *r)
 {
         int rc = ADD(s, objects, r, object_slots);
         if (rc < 0)
                 return rc;
         const struct object_row *x = &s->objects.row[s->objects.n - 1];
-        return keep_index_set(&s->object_at, x->loop, x->at, (uint32_t)s->objects.n - 1);
+        struct object_row *before = snapshot_object(s, x->loop, x->at);
+        if (!before)
+                return keep_index_set(&s->object_at, x->loop, x->at, (uint32_t)s->objects.n - 1);
+        *before = *x;
+        s->objects.n--;
+        return 0;
 }
 
 static int add_loop(struct snapshot *s, struct record *r)
