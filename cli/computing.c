@@ -190,7 +190,7 @@ int computing_play(struct computing *c, const struct stage_style *style)
         struct lanes_style lanes = stage_lanes_style(style); /* their unit: a job, as one after the other */
         unsigned n = resha_processors();
         int rc = 0;
-        printf("6  Work that computes, four times 0.1 s, on %u processor%s: the same map in four places\n", n,
+        printf("7  Work that computes, four times 0.1 s, on %u processor%s: the same map in four places\n", n,
                n == 1 ? "" : "s");
         fflush(stdout);
         for (size_t i = 0; i < sizeof ways / sizeof ways[0] && rc >= 0; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `resha demo`: six acts. In the first four, twenty stories are fetched by the pipeline of `resha fetch hn`, each time
- * with other limits, and the pictures are drawn from its events while they happen; the last two are of work that
- * blocks (blocking.c) and that computes (computing.c). */
+/* `resha demo`: seven acts. In the first four, twenty stories are fetched by the pipeline of `resha fetch hn`, each
+ * time with other limits, and the pictures are drawn from its events while they happen; the others are of work that
+ * blocks (blocking.c), of a look from outside that was taken in act 4 (glimpse.c), and of work that computes
+ * (computing.c). */
 
 #include "demo.h"
 
@@ -16,6 +17,7 @@
 #include "closing.h"
 #include "computing.h"
 #include "fetch.h"
+#include "glimpse.h"
 #include "options.h"
 #include "origin.h"
 #include "pipeline.h"
@@ -65,6 +67,7 @@ struct demo {
         bool fast;
         struct blocking *blocking;
         struct computing *computing;
+        struct glimpse glimpse;
         struct text closing;
         int exit_code;
 };
@@ -101,6 +104,19 @@ static void note_failure(struct scene *s, const struct job *job)
                 text_printf(&s->notes, "timed out after %.1f s", seconds);
 }
 
+/* The task that fetches it. */
+static void name_task(const struct job *job)
+{
+        char name[40];
+        if (!job->number)
+                snprintf(name, sizeof name, "list of stories");
+        else if (job->attempts > 1)
+                snprintf(name, sizeof name, "story %02u, attempt %u", (unsigned)job->number, job->attempts);
+        else
+                snprintf(name, sizeof name, "story %02u", (unsigned)job->number);
+        resha_task_set_name(name);
+}
+
 static void observe(void *arg, const struct pipeline_event *e)
 {
         struct scene *s = arg;
@@ -110,10 +126,12 @@ static void observe(void *arg, const struct pipeline_event *e)
                 return;
         switch (e->kind) {
         case PIPELINE_STARTED:
+                name_task(e->job);
                 snprintf(label, sizeof label, number ? "%02u" : "id", (unsigned)number);
                 s->block_of[number] = lanes_begin(&s->stage.lanes, label);
                 break;
         case PIPELINE_ANSWERED:
+                resha_task_set_name("fetcher");
                 lanes_end(&s->stage.lanes, s->block_of[number], e->rc < 0 || e->status != 200,
                           e->status > 299 ? 'x' : 0);
                 break;
@@ -123,9 +141,19 @@ static void observe(void *arg, const struct pipeline_event *e)
         }
 }
 
-static int run_it(void *pipeline)
+struct play {
+        struct pipeline *pipeline;
+        struct glimpse *glimpse; /* to be taken meanwhile; or NULL */
+};
+
+static int run_it(void *arg)
 {
-        return pipeline_run(pipeline);
+        struct play *p = arg;
+        RESHA_GROUP(g);
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        if (p->glimpse)
+                resha_spawn(&g, glimpse_take, p->glimpse);
+        return resha_group_end(&g, pipeline_run(p->pipeline));
 }
 
 static int run_pipeline(struct scene *s, struct plan *plan, resha_http *session, struct hosts *hosts,
@@ -152,7 +180,7 @@ static int run_pipeline(struct scene *s, struct plan *plan, resha_http *session,
         int rc = pipeline_new(&opts, &p);
         if (rc < 0)
                 return rc;
-        rc = stage_play(&s->stage, run_it, p);
+        rc = stage_play(&s->stage, run_it, &(struct play){ p, s->act->bad_day ? &d->glimpse : NULL });
         s->counts = *pipeline_counts(p);
         return rc;
 }
@@ -228,6 +256,7 @@ static void demo_donep(struct demo **demo)
         derive_done(&d->derive);
         text_done(&d->command);
         text_done(&d->closing);
+        glimpse_done(&d->glimpse);
 }
 
 static int prepare(struct demo *d)
@@ -265,6 +294,10 @@ static int show(struct demo *d)
                 rc = blocking_play(d->blocking, &d->style, origin_url(d->origin));
         if (rc >= 0)
                 rc = pause_a_little(d);
+        if (rc >= 0) {
+                glimpse_show(&d->glimpse);
+                rc = pause_a_little(d);
+        }
         if (rc >= 0)
                 rc = computing_play(d->computing, &d->style);
         if (rc >= 0)
@@ -313,10 +346,12 @@ int demo_main(int argc, char **argv)
                           .style = stage_style_here(),
                           .fast = is_set("DEMO_FAST"),
                           .blocking = &blocking,
-                          .computing = &computing };
+                          .computing = &computing,
+                          .glimpse.after = RESHA_MS(1100) };
         int rc = resha_run(program, &d,
                            &(resha_run_opts){ .ret_error = &error,
                                               .blocked = RESHA_MS(250),
+                                              .inspect = true,
                                               .report = blocking_report,
                                               .report_arg = &blocking });
         if (rc < 0 && rc != -ECANCELED)

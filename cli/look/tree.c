@@ -15,6 +15,7 @@
 #include "forest.h"
 #include "help.h"
 #include "look.h"
+#include "tree.h"
 #include "waits.h"
 
 enum { FEW = 5, SHOWN = 3, MANY_KINDS = 12, MANY_ALONE = 50 };
@@ -301,6 +302,28 @@ static int tree_add(const struct view *v, bool all, struct text *t)
         if (rc == 0 && f.roots[v->s->loops.n] != NO_ROW)
                 rc = draw(&d, f.roots[v->s->loops.n]);
         return rc;
+}
+
+/* The node of a scope, NO_ROW: it is in no tree. */
+static int32_t node_of(const struct forest *f, int32_t row)
+{
+        for (size_t i = 0; i < f->n; i++)
+                if (f->node[i].is_scope && f->node[i].row == row)
+                        return (int32_t)i;
+        return NO_ROW;
+}
+
+int tree_add_group(const struct view *v, int32_t row, struct text *t)
+{
+        FOREST(f);
+        int rc = forest_init(&f, v);
+        struct drawing d RESHA_CLEANUP(done) = { .v = v, .f = &f, .out = t };
+        int32_t node = rc == 0 ? node_of(&f, row) : NO_ROW;
+        if (node == NO_ROW)
+                return rc;
+        add_scope(&d, &v->s->scopes.row[row], t);
+        text_putc(t, '\n');
+        return draw(&d, f.node[node].first);
 }
 
 int tree_main(int argc, char **argv)

@@ -517,7 +517,11 @@ def the_demo_in_a_pipe():
 (?: +▌.*\n){5}(?:   task "story 03" from cli/blocking\.c:\d+ blocks the loop, for \d+ ms by now.*
 (?:      .*usleep.* <- parse .*\n)?)?   The same on a thread: resha_pool_run\(NULL, parse, \.\.\.\) +(\d\.\d) s
 (?: +▌.*\n){5,6}
-6  Work that computes, four times 0\.1 s, on \d+ processors?: the same map in four places
+6  Who is waiting for what: resha tree, taken in act 4 after 1\.1 s
+   group: \d+ running
+(?:   [├│└ ].*\n)*   [├└]─ \d+ story 11 \(cli/pipeline\.c:\d+\) waits .*
+(?:   [├│└ ].*\n)+
+7  Work that computes, four times 0\.1 s, on \d+ processors?: the same map in four places
    gather       tasks +\d+\.\d s +▌01.*▌
    pool_map     threads +\d+\.\d s +▌0.*
 (?: +▌.*\n)*   workers_map  processes +\d+\.\d s +▌[0x].*
