@@ -21,6 +21,7 @@
 #include "inspect/inspector.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -219,7 +220,7 @@ bool rs_answer_send(struct rs_answer *a, const char *bytes, size_t n)
         while (n > 0 && !a->broken) {
                 ssize_t sent = rs_sys_send(a->fd, bytes, n);
                 if (sent == -EAGAIN) {
-                        a->broken = rs_door_wait(a->fd, true, a->stop, ms_from_now(RS_ANSWER_PATIENCE_MS)) != 1;
+                        a->broken = rs_door_wait(a->fd, POLLOUT, a->stop, ms_from_now(RS_ANSWER_PATIENCE_MS)) != 1;
                 } else if (sent < 0) {
                         a->broken = true;
                 } else {
@@ -261,7 +262,7 @@ bool rs_answer_flush(struct rs_answer *a)
 
 bool rs_answer_pause(struct rs_answer *a, int64_t until)
 {
-        if (!a->broken && rs_door_wait(-1, false, a->stop, until) != 0)
+        if (!a->broken && rs_door_wait(a->fd, 0, a->stop, until) != 0)
                 a->broken = true;
         return !a->broken;
 }
@@ -290,7 +291,7 @@ static ssize_t read_line(struct rs_answer *a, char *line, size_t size)
         int64_t deadline = ms_from_now(REQUEST_MS);
         size_t n = 0;
 
-        while (n < size && rs_door_wait(a->fd, false, a->stop, deadline) == 1) {
+        while (n < size && rs_door_wait(a->fd, POLLIN, a->stop, deadline) == 1) {
                 ssize_t got = rs_sys_recv(a->fd, line + n, size - n);
                 if (got == -EAGAIN)
                         continue;
@@ -389,12 +390,12 @@ static void *serve(void *arg)
         const struct rs_door *d = &inspector.door;
         int stop = inspector.stop;
 
-        while (rs_door_wait(d->fd, false, stop, INT64_MAX) == 1) {
+        while (rs_door_wait(d->fd, POLLIN, stop, INT64_MAX) == 1) {
                 int fd = rs_door_accept(d);
                 if (fd >= 0)
                         admit(fd);
                 else if (fd != -EAGAIN) /* without a free descriptor it would turn in a circle */
-                        (void)rs_door_wait(-1, false, stop, ms_from_now(ACCEPT_PAUSE_MS));
+                        (void)rs_door_wait(-1, 0, stop, ms_from_now(ACCEPT_PAUSE_MS));
         }
         join(true);
         return arg;

@@ -156,6 +156,8 @@ static int bind_in(struct rs_door *d, const char *name)
                 rc = rs_sys_bind(d->fd, (const struct sockaddr *)&a, sizeof a);
         if (rc < 0)
                 return rc;
+        if (fchmodat(d->folder, name, 0600, 0) < 0) /* whatever the umask has taken */
+                return -errno;
         if (fstatat(d->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
                 d->device = st.st_dev;
                 d->inode = st.st_ino;
@@ -225,9 +227,9 @@ bool rs_door_admits(int fd)
         return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == geteuid() || peer.uid == 0);
 }
 
-int rs_door_wait(int fd, bool writable, int stop, int64_t deadline)
+int rs_door_wait(int fd, short events, int stop, int64_t deadline)
 {
-        struct pollfd p[2] = { { .fd = stop, .events = POLLIN }, { .fd = fd, .events = writable ? POLLOUT : POLLIN } };
+        struct pollfd p[2] = { { .fd = stop, .events = POLLIN }, { .fd = fd, .events = events } };
 
         for (;;) {
                 int64_t left = deadline == INT64_MAX ? -1 : deadline - rs_sys_now();

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: MIT */
+/* The inspector: what it answers of loops that run, sleep, are blocked, embedded, many, or about to end; and what
+ * becomes of clients that do not behave. */
+
+#include "inspector.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/core.h"
+
+#define TEST_SANITIZED (TEST_ASAN || TEST_TSAN || TEST_VALGRIND)
+
+enum { MANY = TEST_ASAN || TEST_TSAN ? 2000 : 100000, PAUSE_MOST_NS = 5000000 };
+
+/* Its failure is the test's. */
+static int run(resha_fn *fn, void *arg)
+{
+        int rc = test_run_opts(fn, arg, &(resha_run_opts){ .inspect = true });
+
+        ASSERT_OK(rc);
+        return rc;
+}
+
+#define INSPECTED(name) \
+        static int inspected_##name(void *unused); \
+        TEST(name) \
+        { \
+                run(inspected_##name, NULL); \
+        } \
+        static int inspected_##name(__attribute__((unused)) void *unused)
+
+/* Not by a jump to the call: it stands in the stack. */
+static int sleeps(void *arg)
+{
+        (void)arg;
+        int rc = resha_sleep(RESHA_S(100));
+        __asm__ volatile("" ::: "memory");
+        return rc;
+}
+
+/* ---- what is answered ---- */
+
+INSPECTED(a_snapshot)
+{
+        RESHA_GROUP(g);
+        char *text;
+
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        for (int i = 0; i < 3; i++)
+                resha_spawn(&g, sleeps, NULL);
+        text = asker_text("snapshot stacks\n");
+        assert_whole(text);
+        ASSERT_HAS(text, "{\"type\":\"resha\",\"protocol\":1,");
+        ASSERT_EQ(inspector_number(text, "\"type\":\"resha\"", "pid"), getpid());
+        ASSERT_EQ(inspector_number(text, "\"type\":\"resha\"", "loops"), 1);
+        ASSERT_EQ(inspector_number(text, "\"type\":\"loop\"", "tasks"), 4);
+        ASSERT_HAS(text, "\"mode\":\"loop\"");
+        ASSERT_EQ(inspector_count(text, "\"type\":\"task\""), 4);
+        ASSERT_EQ(inspector_count(text, "\"name\":\"sleeps\""), 4); /* three and their place */
+        ASSERT_HAS(text, "\"type\":\"scope\"");
+#if defined(__x86_64__) && !TEST_ASAN && !TEST_TSAN
+        ASSERT_TRUE(inspector_count(text, "\"text\":\"sleeps+0x") == 3);
+#endif
+        resha_free(text);
+        return resha_group_end(&g, 0);
+}
+
+INSPECTED(a_snapshot_of_one_task)
+{
+        RESHA_GROUP(g);
+        char line[64], *text;
+
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        for (int i = 0; i < 3; i++)
+                resha_spawn(&g, sleeps, NULL);
+        snprintf(line, sizeof line, "snapshot task=%u.3\n", (unsigned)(rs_loop_current->last_mark >> RS_MARK_RUN));
+        text = asker_text(line);
+        assert_whole(text);
+        ASSERT_EQ(inspector_count(text, "\"type\":\"task\""), 1);
+        ASSERT_EQ(inspector_number(text, "\"type\":\"task\"", "id"), 3);
+        ASSERT_EQ(inspector_count(text, "\"type\":\"place\""), 0);
+        resha_free(text);
+        return resha_group_end(&g, 0);
+}
+
+INSPECTED(statistics)
+{
+        char *text = asker_text("stats\n");
+
+        ASSERT_HAS(text, "# TYPE resha_");
+        resha_free(text);
+        return 0;
+}
+
+static int spins(void *arg)
+{
+        const bool *stop = arg;
+
+        while (!__atomic_load_n(stop, __ATOMIC_SEQ_CST)) {
+                for (volatile unsigned i = 0; i < 20000; i++)
+                        ;
+                int rc = resha_yield();
+                if (rc < 0)
+                        return rc;
+        }
+        return 0;
+}
+
+INSPECTED(samples_of_who_is_busy)
+{
+        bool stop = false;
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, spins, &stop);
+        resha_spawn(&g, sleeps, NULL);
+        char *text = asker_text("sample 200\n");
+        assert_whole(text);
+        long long of = inspector_number(text, "\"type\":\"samples\"", "of");
+        long long hits = inspector_number(text, "\"name\":\"spins\"", "hits");
+        if (!(of > 10 && hits > of / 4 && hits <= of))
+                FAIL("%lld of %lld: %s", hits, of, text);
+        ASSERT_EQ(inspector_count(text, "\"name\":\"sleeps\""), 0);
+        resha_free(text);
+        stop = true;
+        return resha_group_end(&g, 0);
+}
+
+/* ---- a hundred thousand tasks ---- */
+
+/* The loop stands still for a slice at a time. The processor time of the longest is what counts: between its beginning
+ * and its end the thread may have had to wait for others of the machine. */
+INSPECTED(many_tasks_in_short_slices)
+{
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        for (int i = 0; i < MANY; i++)
+                resha_spawn(&g, sleeps, NULL);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        char *text = asker_text("snapshot\n");
+        assert_whole(text);
+        ASSERT_EQ(inspector_count(text, "\"type\":\"task\""), MANY + 1);
+        ASSERT_EQ(inspector_number(text, "\"name\":\"sleeps\"", "loop"),
+                  (long long)(rs_loop_current->last_mark >> RS_MARK_RUN));
+        resha_free(text);
+        text = asker_text("snapshot\n");
+        long long pause = inspector_number(text, "\"type\":\"loop\"", "pause_cpu");
+        if (!(pause > 0 && (pause <= PAUSE_MOST_NS || TEST_SANITIZED)))
+                FAIL("a slice of %lld ns", pause);
+        resha_free(text);
+        return resha_group_end(&g, 0);
+}
+
+/* ---- blocked ---- */
+
+static int blocks(void *arg)
+{
+        struct asker *a = arg;
+
+        while (!__atomic_load_n(&a->done, __ATOMIC_SEQ_CST))
+                poll(NULL, 0, 5);
+        return 0;
+}
+
+static int blocked(void *arg)
+{
+        struct asker a;
+        RESHA_GROUP(g);
+
+        (void)arg;
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, sleeps, NULL);
+        ASSERT_OK(resha_yield());
+        asker_start(&a, "snapshot stacks\n");
+        resha_spawn(&g, blocks, &a);
+        ASSERT_OK(resha_yield());
+        asker_wait(&a);
+        assert_whole(a.text);
+        ASSERT_HAS(a.text, "\"state\":\"blocked\"");
+        ASSERT_HAS(a.text, "\"mode\":\"blocked\"");
+        ASSERT_EQ(inspector_count(a.text, "\"type\":\"task\""), 3);
+        ASSERT_EQ(inspector_number(a.text, "\"type\":\"loop\"", "current"),
+                  inspector_number(a.text, "\"name\":\"blocks\"", "id"));
+        ASSERT_HAS(strstr(a.text, "\"name\":\"blocks\""), "\"state\":\"runs\"");
+        ASSERT_HAS(a.text, "\"what\":\"sleep\"");
+#if defined(__x86_64__) && !TEST_ASAN && !TEST_TSAN
+        ASSERT_HAS(a.text, "\"text\":\"blocks+0x");
+        ASSERT_HAS(a.text, "\"text\":\"sleeps+0x");
+#endif
+        resha_free(a.text);
+        ASSERT_OK(resha_group_end(&g, 0));
+        a.text = asker_text("snapshot\n"); /* and it answers again */
+        assert_whole(a.text);
+        ASSERT_HAS(a.text, "\"mode\":\"loop\"");
+        resha_free(a.text);
+        return 0;
+}
+
+TEST(a_loop_that_is_blocked)
+{
+        run(blocked, NULL);
+}
+
+struct hold {
+        bool release; /* atomic */
+};
+
+static int holds(void *arg)
+{
+        struct hold *h = arg;
+
+        while (!__atomic_load_n(&h->release, __ATOMIC_SEQ_CST))
+                poll(NULL, 0, 1);
+        return 0;
+}
+
+/* Question after question to a loop that does not answer: one post is in its inbox, whoever asks. */
+static void *asks_three_times(void *arg)
+{
+        struct hold *h = arg;
+        char *text;
+
+        for (int i = 0; i < 3; i++) {
+                text = inspector_ask("snapshot\n");
+                ASSERT_TRUE(text != NULL);
+                assert_whole(text);
+                ASSERT_HAS(text, "\"mode\":\"blocked\"");
+                resha_free(text);
+        }
+        text = inspector_ask("stats\n");
+        ASSERT_HAS(text, "# TYPE resha_");
+        resha_free(text);
+        __atomic_store_n(&h->release, true, __ATOMIC_SEQ_CST);
+        return NULL;
+}
+
+INSPECTED(a_blocked_loop_is_asked_again_and_again)
+{
+        struct hold h = { false };
+        pthread_t thread;
+
+        ASSERT_EQ(pthread_create(&thread, NULL, asks_three_times, &h), 0);
+        holds(&h);
+        ASSERT_EQ(pthread_join(thread, NULL), 0);
+        char *text = asker_text("snapshot\n");
+        ASSERT_HAS(text, "\"mode\":\"loop\"");
+        resha_free(text);
+        return 0;
+}
+
+/* ---- on, off, and how private ---- */
+
+static int looks_at_socket(void *arg)
+{
+        char path[128];
+        struct stat st;
+        const bool *there = arg;
+
+        inspector_path(geteuid(), getpid(), path, sizeof path);
+        ASSERT_EQ(lstat(path, &st) == 0, *there);
+        if (!*there)
+                return 0;
+        ASSERT_TRUE(S_ISSOCK(st.st_mode));
+        ASSERT_EQ(st.st_mode & 07777, 0600);
+        ASSERT_EQ(st.st_uid, geteuid());
+        *strrchr(path, '/') = '\0';
+        ASSERT_EQ(lstat(path, &st), 0);
+        ASSERT_EQ(st.st_mode & 0777, 0700);
+        ASSERT_EQ(st.st_uid, geteuid());
+        return 0;
+}
+
+static void expect_socket(bool there, bool option, const char *variable)
+{
+        if (variable)
+                setenv("RESHA_INSPECT", variable, 1);
+        else
+                unsetenv("RESHA_INSPECT");
+        ASSERT_OK(test_run_opts(looks_at_socket, &there, &(resha_run_opts){ .inspect = option }));
+        looks_at_socket(&(bool){ false });
+}
+
+TEST(it_is_off_unless_asked_for_and_gone_after_the_run)
+{
+        expect_socket(false, false, NULL);
+        expect_socket(true, true, NULL);
+        expect_socket(true, true, "");
+        expect_socket(false, true, "0");
+        expect_socket(true, false, "1");
+        expect_socket(true, true, "1");
+        expect_socket(false, false, "0");
+}
+
+TEST(the_umask_of_the_program_takes_nothing)
+{
+        mode_t before = umask(0);
+
+        expect_socket(true, true, NULL);
+        umask(0777);
+        expect_socket(true, true, NULL);
+        umask(before);
+}
+
+TEST(no_inspector_in_the_simulated_world)
+{
+        bool there = false;
+
+        ASSERT_OK(resha_run(looks_at_socket, &there, &(resha_run_opts){ .inspect = true, .backend = "sim:1" }));
+}
+
+/* ---- several runs ---- */
+
+static int answers_one_loop(void *arg)
+{
+        (void)arg;
+        char *text = asker_text("snapshot\n");
+        assert_whole(text);
+        ASSERT_EQ(inspector_number(text, "\"type\":\"resha\"", "loops"), 1);
+        ASSERT_EQ(inspector_count(text, "\"type\":\"loop\""), 1);
+        resha_free(text);
+        return 0;
+}
+
+TEST(one_run_after_another)
+{
+        unsigned threads = real_threads(), fds = real_fds();
+
+        for (int i = 0; i < 5; i++)
+                run(answers_one_loop, NULL);
+        ASSERT_EQ(real_threads(), threads);
+        ASSERT_EQ(real_fds(), fds);
+}
+
+static struct {
+        pthread_barrier_t all;
+        struct asker a;
+} loops;
+
+static int one_of_four(void *arg)
+{
+        const int *number = arg;
+
+        pthread_barrier_wait(&loops.all);
+        if (*number == 0) {
+                asker_start(&loops.a, "snapshot\n");
+                asker_wait(&loops.a);
+                return -EINTR; /* which ends the others */
+        }
+        return resha_sleep(RESHA_S(100));
+}
+
+TEST(four_loops)
+{
+        int numbers[4] = { 0, 1, 2, 3 };
+        resha_run_opts o = { .inspect = true, .backend = test_backend() };
+
+        pthread_barrier_init(&loops.all, NULL, 4);
+        ASSERT_EQ(resha_run_loops(one_of_four, numbers, 4, sizeof *numbers, &o), -EINTR);
+        assert_whole(loops.a.text);
+        ASSERT_EQ(inspector_number(loops.a.text, "\"type\":\"resha\"", "loops"), 4);
+        ASSERT_EQ(inspector_count(loops.a.text, "\"type\":\"loop\""), 4);
+        ASSERT_EQ(inspector_count(loops.a.text, "\"type\":\"task\""), 4);
+        resha_free(loops.a.text);
+}
+
+/* Loops come and go while they are asked all the time: nothing hangs, and no answer is one of nobody's. */
+static void *asks_on(void *arg)
+{
+        const bool *stop = arg;
+
+        while (!__atomic_load_n(stop, __ATOMIC_SEQ_CST)) {
+                char *text = inspector_ask("snapshot stacks\n");
+                if (!text || !*text)
+                        poll(NULL, 0, 1);
+                resha_free(text);
+        }
+        return NULL;
+}
+
+static int short_one(void *arg)
+{
+        (void)arg;
+        return resha_sleep(RESHA_MS(1));
+}
+
+TEST(loops_that_end_while_they_are_asked)
+{
+        char items[8] = { 0 };
+        pthread_t threads[2];
+        bool stop = false;
+        resha_run_opts o = { .inspect = true, .backend = test_backend() };
+
+        for (int i = 0; i < 2; i++)
+                ASSERT_EQ(pthread_create(&threads[i], NULL, asks_on, &stop), 0);
+        for (int i = 0; i < (TEST_SANITIZED ? 10 : 40); i++)
+                ASSERT_OK(resha_run_loops(short_one, items, 1 + (size_t)i % 8, 1, &o));
+        __atomic_store_n(&stop, true, __ATOMIC_SEQ_CST);
+        for (int i = 0; i < 2; i++)
+                ASSERT_EQ(pthread_join(threads[i], NULL), 0);
+}
+
+/* ---- embedded ---- */
+
+TEST(an_embedded_run_between_steps_and_in_them)
+{
+        resha_run_opts o = { .inspect = true, .backend = test_backend() };
+        resha_embed *e;
+        struct asker a;
+
+        ASSERT_OK(resha_embed_begin(sleeps, NULL, &o, &e));
+        ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 1);
+        asker_start(&a, "snapshot\n"); /* nobody takes a step */
+        ASSERT_EQ(pthread_join(a.thread, NULL), 0);
+        assert_whole(a.text);
+        ASSERT_HAS(a.text, "\"state\":\"sleeps\"");
+        ASSERT_HAS(a.text, "\"mode\":\"blocked\"");
+        ASSERT_HAS(a.text, "\"what\":\"sleep\"");
+        resha_free(a.text);
+        asker_start(&a, "snapshot\n");
+        while (!__atomic_load_n(&a.done, __ATOMIC_SEQ_CST)) {
+                struct pollfd p = { .fd = resha_embed_fd(e), .events = POLLIN };
+                poll(&p, 1, 1);
+                ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 1);
+        }
+        ASSERT_EQ(pthread_join(a.thread, NULL), 0);
+        assert_whole(a.text);
+        ASSERT_HAS(a.text, "\"mode\":\"loop\"");
+        resha_free(a.text);
+        ASSERT_EQ(resha_embed_end(e), -ECANCELED);
+}
+
+/* ---- forks ---- */
+
+static int child_of_a_run(void)
+{
+        bool there = false;
+
+        if (!inspector_ask("snapshot\n")) /* its own, not the parent's: there is none */
+                there = true;
+        if (!there || test_run_opts(answers_one_loop, NULL, &(resha_run_opts){ .inspect = true }) < 0)
+                return 1;
+        return 0;
+}
+
+INSPECTED(a_forked_child_leaves_the_parents_alone)
+{
+        int status;
+
+        if (real_under_tsan())
+                test_skip("TSan knows no threads in a forked child");
+        pid_t pid = fork();
+        if (pid == 0)
+                _exit(child_of_a_run());
+        ASSERT_EQ(waitpid(pid, &status, 0), pid);
+        ASSERT_EQ(status, 0);
+        return answers_one_loop(NULL);
+}
+
+/* ---- clients that do not behave ---- */
+
+static int talk(const char *bytes, size_t n)
+{
+        int fd = inspector_connect(geteuid(), getpid());
+
+        ASSERT_TRUE(fd >= 0);
+        ssize_t sent = send(fd, bytes, n, MSG_NOSIGNAL);
+        ASSERT_TRUE(sent == (ssize_t)n || errno == EPIPE); /* turned away already */
+        return fd;
+}
+
+INSPECTED(requests_that_are_none)
+{
+        char *text = asker_text("make me a sandwich\n"), longest[300];
+
+        ASSERT_HAS(text, "{\"type\":\"error\",\"text\":\"no such request: snapshot, stats, sample MS, trace MS\"}\n"
+                         "{\"type\":\"end\",\"ok\":false}\n");
+        resha_free(text);
+        text = asker_text("\n");
+        ASSERT_HAS(text, "\"ok\":false");
+        resha_free(text);
+        memset(longest, 'x', sizeof longest - 1);
+        longest[sizeof longest - 1] = '\0';
+        text = asker_text(longest);
+        ASSERT_HAS(text, "256 bytes");
+        resha_free(text);
+        return answers_one_loop(NULL);
+}
+
+INSPECTED(clients_that_hang_up)
+{
+        char *text = NULL;
+
+        for (int i = 0; i < 20; i++) {
+                close(inspector_connect(geteuid(), getpid()));
+                close(talk("snap", 4));
+                close(talk("snapshot stacks\n", 16));
+                close(talk("sample 600000\n", 14));
+        }
+        for (int i = 0; i < 1000 && !(text && strstr(text, "\"ok\":true")); i++) { /* their places are free again */
+                resha_free(text);
+                text = asker_text("snapshot\n");
+                ASSERT_OK(resha_sleep(RESHA_MS(2)));
+        }
+        assert_whole(text);
+        resha_free(text);
+        return 0;
+}
+
+INSPECTED(a_fifth_client_is_told_so)
+{
+        int fds[4];
+
+        for (int i = 0; i < 4; i++)
+                fds[i] = talk("sample 600000\n", 14);
+        char *text = asker_text("snapshot\n");
+        ASSERT_HAS(text, "too many at a time");
+        resha_free(text);
+        for (int i = 0; i < 4; i++)
+                close(fds[i]);
+        return 0;
+}
+
+/* Neither a client that says nothing nor one that does not read holds up the end of a run; nor a long request. */
+static int leaves_clients_behind(void *arg)
+{
+        int *fds = arg;
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        for (int i = 0; i < 5000; i++)
+                resha_spawn(&g, sleeps, NULL);
+        ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        fds[0] = talk("", 0);
+        fds[1] = talk("snapshot stacks\n", 16);
+        fds[2] = talk("sample 600000\n", 14);
+        ASSERT_OK(resha_sleep(RESHA_MS(50)));
+        return resha_group_end(&g, 0);
+}
+
+TEST(the_end_of_a_run_waits_for_no_client)
+{
+        int fds[3];
+        struct timespec began, ended;
+
+        clock_gettime(CLOCK_MONOTONIC, &began);
+        run(leaves_clients_behind, fds);
+        clock_gettime(CLOCK_MONOTONIC, &ended);
+        if (ended.tv_sec - began.tv_sec > (TEST_SANITIZED ? 20 : 4))
+                FAIL("the run took %ld s", (long)(ended.tv_sec - began.tv_sec));
+        for (int i = 0; i < 3; i++)
+                close(fds[i]);
+}
+
+INSPECTED(a_client_that_says_nothing_is_given_up)
+{
+        struct pollfd p = { .fd = talk("snapshot", 8), .events = POLLIN };
+
+        for (int i = 0; i < 10000 && poll(&p, 1, 0) == 0; i++)
+                ASSERT_OK(resha_sleep(RESHA_MS(2)));
+        ASSERT_TRUE(p.revents & (POLLIN | POLLHUP));
+        close(p.fd);
+        return answers_one_loop(NULL);
+}
