@@ -57,5 +57,7 @@ int rs_view_ask(uint32_t number, void (*fn)(struct rs_loop *l, void *arg), void 
 void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r);
 void rs_answer_stats(struct rs_answer *a);
 void rs_answer_sample(struct rs_answer *a, const struct rs_request *r); /* sample.c */
+void rs_answer_trace(struct rs_answer *a, const struct rs_request *r);  /* trace_answer.c */
+void rs_answer_trace_forked(void);                                      /* in a forked child */
 
 #endif

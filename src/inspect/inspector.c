@@ -281,7 +281,7 @@ static void answer(struct rs_answer *a, const char *line, size_t n)
         else if (r.kind == RS_REQUEST_SNAPSHOT)
                 rs_answer_snapshot(a, &r);
         else
-                rs_snapshot_error(&a->json, "traces are not known here");
+                rs_answer_trace(a, &r);
         rs_answer_flush(a);
 }
 
@@ -497,4 +497,5 @@ void rs_inspector_forked(void)
                 inspector.clients[i] = (struct client){ .fd = -1 };
         }
         inspector.runs = inspector.ends = false;
+        rs_answer_trace_forked();
 }

@@ -135,6 +135,34 @@ INSPECTED(samples_of_who_is_busy)
         return resha_group_end(&g, 0);
 }
 
+/* What is in it is for tests of traces: here, that it is whole, and one at a time. */
+INSPECTED(a_trace)
+{
+        bool stop = false;
+        struct asker a, b;
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, spins, &stop);
+        asker_start(&a, "trace 300\n");
+        ASSERT_OK(resha_sleep(RESHA_MS(100)));
+        asker_start(&b, "trace 100\n");
+        asker_wait(&a);
+        asker_wait(&b);
+        bool a_first = a.text[0] == '[';
+        const char *whole = a_first ? a.text : b.text, *refused = a_first ? b.text : a.text;
+        ASSERT_HAS(refused, "somebody else traces this process already");
+        ASSERT_TRUE(whole[0] == '[' && whole[strlen(whole) - 2] == ']');
+        ASSERT_HAS(whole, "\"spins\"");
+        resha_free(a.text);
+        resha_free(b.text);
+        char *again = asker_text("trace 10\n");
+        ASSERT_TRUE(again[0] == '[');
+        resha_free(again);
+        stop = true;
+        return resha_group_end(&g, 0);
+}
+
 /* ---- a hundred thousand tasks ---- */
 
 /* The loop stands still for a slice at a time. The processor time of the longest is what counts: between its beginning
