@@ -25,5 +25,7 @@ int resha_tls_connect(const char *host, uint16_t port, resha_tls *t, resha_strea
                 resha_stream_close(plain);
         else
                 impl->owned = true;
+        if (rc == 0)
+                resha_stream_opened_by(*ret_stream, __builtin_return_address(0));
         return rc;
 }

@@ -85,5 +85,9 @@ int resha_tls_start(resha_stream *under, resha_tls *t, const resha_tls_start_opt
         for (size_t i = 0; rc == 0 && opts && i < sizeof opts->_reserved / sizeof opts->_reserved[0]; i++)
                 if (opts->_reserved[i])
                         rc = resha_fail(-EINVAL, "a reserved word of TLS start options is not zero");
-        return rc < 0 ? rc : rs_tls_start(under, t, opts, &impl, ret_stream);
+        if (rc == 0)
+                rc = rs_tls_start(under, t, opts, &impl, ret_stream);
+        if (rc == 0)
+                resha_stream_opened_by(*ret_stream, __builtin_return_address(0));
+        return rc;
 }

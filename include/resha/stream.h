@@ -72,6 +72,10 @@ typedef struct resha_stream_ops {
  * still the caller's. [loop] */
 RESHA_API int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret_stream);
 
+/* Where the program has opened it, for libraries that make streams: __builtin_return_address(0) of the call that gives
+ * it to the program. Without it the call of resha_stream_new() counts. [loop] */
+RESHA_API void resha_stream_opened_by(resha_stream *s, const void *address);
+
 /* What it was made with, if that is of these ops, and s is not being closed; else NULL. [loop] */
 RESHA_API void *resha_stream_impl(const resha_stream *s, const resha_stream_ops *ops);
 

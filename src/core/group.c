@@ -108,6 +108,8 @@ static __attribute__((noinline)) void child_failed(struct rs_loop *l, struct rs_
                 g->cancelled++;
         else
                 rs_error_describe(l, t, rc, &e);
+        if (RS_UNLIKELY(l->debug) && !cancelled && !g->child_done && g->failure_code && g->failures >= g->max_errors)
+                rs_report_lost(l, t, &e, "its group tells of the first failure alone; give that an array `errors`");
         if (!cancelled && !g->collected)
                 rs_group_fail(l, g, rc, &e, RS_CAUSE_FAILURE);
         if (g->child_done)

@@ -261,7 +261,7 @@ static uint32_t runs;
 
 int rs_loop_init(struct rs_loop *l, const resha_run_opts *opts, struct rs_backend *backend)
 {
-        *l = (struct rs_loop){ .backend = backend, .opts = *opts, .strict = opts->strict };
+        *l = (struct rs_loop){ .backend = backend, .opts = *opts, .strict = opts->strict, .debug = opts->debug };
         l->simulated = backend->ops->simulated;
         l->last_mark = (uint64_t)__atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED) << RS_MARK_RUN;
         rs_records_init(l);
@@ -376,6 +376,7 @@ void rs_loop_done(struct rs_loop *l)
                 rs_report(l, RESHA_REPORT_LEFT_OPEN, 0, NULL, "%zu %s not closed before the run ended", l->open,
                           l->open == 1 ? "stream, listener, datagram socket or file was"
                                        : "streams, listeners, datagram sockets or files were");
+        rs_shown_end(l);
         rs_stacks_done(&l->stacks, leak);
         while (l->record_free) {
                 struct rs_record *r = l->record_free;

@@ -28,6 +28,7 @@ enum {
         RS_POLL_SWITCHES = 8,
         RS_SHUFFLE_DEPTH = 16,
         RS_IGNORED_REPORT = 1000,
+        RS_IGNORED_DEBUG = 10,
 };
 
 _Thread_local struct rs_loop *rs_loop_current __attribute__((tls_model("initial-exec")));
@@ -394,6 +395,11 @@ static int refuse_suspend(struct rs_loop *l)
                                  : "?");
 }
 
+static inline uint32_t ignored_most(const struct rs_loop *l)
+{
+        return l->debug ? RS_IGNORED_DEBUG : RS_IGNORED_REPORT;
+}
+
 /* Not cold: its call would stand in a part of rs_enter_slow() that stacks (trace.c) do not know it by. */
 static __attribute__((noinline)) void report_ignored(struct rs_loop *l, struct rs_task *t)
 {
@@ -401,7 +407,7 @@ static __attribute__((noinline)) void report_ignored(struct rs_loop *l, struct r
 
         rs_reason_describe(t, &e);
         rs_report(l, RESHA_REPORT_IGNORED_CANCEL, -ECANCELED, t, "goes on although %d waits said that it is %s%s%s",
-                  RS_IGNORED_REPORT, e.text, e.site ? " at " : "", e.site ? e.site : "");
+                  (int)ignored_most(l), e.text, e.site ? " at " : "", e.site ? e.site : "");
 }
 
 int rs_enter_slow(struct rs_loop *l)
@@ -419,7 +425,7 @@ int rs_enter_slow(struct rs_loop *l)
                 return 0;
         }
         l->ignored_cancels++;
-        if (++t->ignored == RS_IGNORED_REPORT)
+        if (++t->ignored == ignored_most(l))
                 report_ignored(l, t);
         rs_yield(l);
         return -ECANCELED;

@@ -23,18 +23,20 @@
 
 void rs_shown_add(struct rs_loop *l, struct rs_shown *s, const struct resha_shown_kind *kind, void *object, int fd)
 {
-        const struct rs_task *t = l->current;
-
-        *s = (struct rs_shown){ .kind = kind,
-                                .object = object,
-                                .loop = l,
-                                .task = t && !t->named ? t->name : NULL,
-                                .site = t ? t->site : NULL,
-                                .opened = l->now,
-                                .fd = fd };
+        *s = (struct rs_shown){ .kind = kind, .object = object, .loop = l, .opened = l->now, .fd = fd };
+        rs_shown_opened(s, NULL);
         rs_list_push(&l->shown, &s->node);
         l->counters.shown++;
         l->counters.descriptors += fd >= 0;
+}
+
+void rs_shown_opened(struct rs_shown *s, const void *opened_by)
+{
+        const struct rs_task *t = s->loop->current;
+
+        s->opened_by = opened_by;
+        s->task = t && !t->named ? t->name : NULL;
+        s->site = t ? t->site : NULL;
 }
 
 void rs_shown_remove(struct rs_shown *s)

@@ -18,6 +18,8 @@
 
 #include "exec/pool.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <resha/alloc.h>
@@ -27,6 +29,7 @@
 enum {
         THREADS_MAX = 256,
         QUEUE_DEFAULT = 1024,
+        COUNT_MOST = 10000,
         NAME_MAX_BYTES = 15,
 };
 
@@ -106,6 +109,73 @@ bool rs_pool_recall(struct rs_placed *p)
         return queued;
 }
 
+/* ---- what is shown ---- */
+
+static uint64_t in_line(const resha_pool *p)
+{
+        uint64_t n = 0;
+
+        for (const struct rs_node *x = p->line.first; x && n < COUNT_MOST; x = x->next)
+                n++;
+        return n;
+}
+
+static void refresh(void *object)
+{
+        resha_pool *p = object;
+
+        rs_lock(&p->crew.lock);
+        p->figures[RS_POOL_THREADS] = p->crew.threads;
+        p->figures[RS_POOL_BUSY] = p->crew.threads - p->crew.idle;
+        p->figures[RS_POOL_QUEUED] = p->crew.queued;
+        rs_unlock(&p->crew.lock);
+        p->figures[RS_POOL_IN_LINE] = in_line(p);
+}
+
+static void describe(const void *object, char *text, size_t size)
+{
+        const resha_pool *p = object;
+        const uint64_t *f = p->figures;
+
+        refresh((void *)(uintptr_t)p);
+        snprintf(text, size,
+                 "%" PRIu64 " of %u threads run jobs, %" PRIu64 " queued, %" PRIu64 " more wait; %" PRIu64
+                 " done, the longest waited %" PRIu64 " ms",
+                 f[RS_POOL_BUSY], p->crew.most, f[RS_POOL_QUEUED], f[RS_POOL_IN_LINE], f[RS_POOL_DONE],
+                 f[RS_POOL_LONGEST] / 1000000);
+}
+
+static const resha_figure figures[RS_POOL_FIGURES] = {
+        [RS_POOL_THREADS] = { "resha_pool_threads", "Threads that the pool has now.", RESHA_FIGURE_GAUGE, false },
+        [RS_POOL_BUSY] = { "resha_pool_busy", "Threads that run a job.", RESHA_FIGURE_GAUGE, false },
+        [RS_POOL_QUEUED] = { "resha_pool_queued", "Jobs that wait for a thread.", RESHA_FIGURE_GAUGE, false },
+        [RS_POOL_IN_LINE] = { "resha_pool_waiting", "Jobs that wait for room in the queue, counted to 10,000.",
+                              RESHA_FIGURE_GAUGE, false },
+        [RS_POOL_DONE] = { "resha_pool_jobs_total", "Jobs that have ended.", RESHA_FIGURE_COUNTER, false },
+        [RS_POOL_WAITED] = { "resha_pool_waited_seconds_total", "Time that jobs waited before they began.",
+                             RESHA_FIGURE_COUNTER, true },
+        [RS_POOL_LONGEST] = { "resha_pool_waited_most_seconds", "The longest that a job waited before it began.",
+                              RESHA_FIGURE_MOST, true },
+};
+
+static const resha_shown_kind pool_kind = { .kind = "pool",
+                                            .figures = figures,
+                                            .count = RS_POOL_FIGURES,
+                                            .label = "pool",
+                                            .describe = describe,
+                                            .refresh = refresh };
+
+/* A job has ended that waited so long. */
+void rs_pool_count(resha_pool *p, int64_t waited)
+{
+        uint64_t ns = waited > 0 ? (uint64_t)waited : 0;
+
+        p->figures[RS_POOL_DONE]++;
+        p->figures[RS_POOL_WAITED] += ns;
+        if (ns > p->figures[RS_POOL_LONGEST])
+                p->figures[RS_POOL_LONGEST] = ns;
+}
+
 /* ---- pools ---- */
 
 static void pool_free(resha_pool *p)
@@ -169,6 +239,7 @@ static void pool_end(struct rs_loop *l, resha_pool *p)
 {
         if (l->exec == p)
                 l->exec = NULL;
+        rs_shown_remove(&p->shown);
         rs_list_remove(&l->given_up, &p->given_up.node);
         if (p->taken)
                 wait_for_jobs(l, p, false);
@@ -220,6 +291,11 @@ int resha_pool_new(const resha_pool_opts *opts, resha_pool **ret_pool)
                 .places = l->simulated ? threads : (size_t)threads + queue,
         };
         memcpy(p->crew.name, name, strlen(name) + 1);
+        rs_shown_add(l, &p->shown, &pool_kind, p, -1);
+        RS_OPENED_HERE(&p->shown);
+        p->shown.name = p->crew.name;
+        p->shown.values = p->figures;
+        p->shown.ours = true;
         rs_cleanup_add(l, &p->cleanup);
         rs_list_push(&l->given_up, &p->given_up.node);
         *ret_pool = p;
@@ -258,8 +334,10 @@ static int default_pool(struct rs_loop *l, resha_pool **ret_pool)
         if (!l->exec) {
                 resha_pool *made;
                 rc = resha_pool_new(NULL, &made);
-                if (rc == 0)
+                if (rc == 0) {
+                        made->shown.opened_by = NULL;
                         l->exec = made;
+                }
         }
         *ret_pool = l->exec;
         return rc;

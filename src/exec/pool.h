@@ -12,6 +12,18 @@
 /* What cancels and threads tell each other: pool_job.c. */
 enum { RS_JOB_STOPPED = 1, RS_JOB_ENDED = 2, RS_JOB_ABANDONED = 4, RS_JOB_OPEN = 8, RS_JOB_NUDGING = 16 };
 
+/* Those of a pool: pool.c says what they are. DONE and LONGEST are kept; the others are made when somebody looks. */
+enum {
+        RS_POOL_THREADS,
+        RS_POOL_BUSY,
+        RS_POOL_QUEUED,
+        RS_POOL_IN_LINE,
+        RS_POOL_DONE,
+        RS_POOL_WAITED,
+        RS_POOL_LONGEST,
+        RS_POOL_FIGURES,
+};
+
 struct resha_pool {
         struct rs_workers crew;
         struct rs_loop *loop;
@@ -24,6 +36,8 @@ struct resha_pool {
         size_t abandoned_jobs;
         bool tasks_only; /* and these do not count for it */
         bool closing, nudges;
+        struct rs_shown shown;
+        uint64_t figures[RS_POOL_FIGURES];
 };
 
 /* Something that needs a place, and then a thread. */
@@ -44,11 +58,12 @@ int rs_pool_place(struct rs_placed *p);
 /* True: it was in line or in the queue, and never runs; it has no place. False: it runs, or is on its way back. */
 bool rs_pool_recall(struct rs_placed *p);
 void rs_pool_give_place(resha_pool *p);
-bool rs_pool_stand(struct rs_placed *p); /* simulated: as rs_pool_place(); true: it stands in line */
-void rs_pool_closer(resha_pool *p);      /* the closer may have waited for this */
-int rs_pool_nudges(resha_pool *p);       /* its threads may be nudged; 0, or negative with a record */
-void rs_jobs_leave(resha_pool *p);       /* its abandoned jobs are on their own */
-void rs_jobs_forked(void);               /* in a forked child */
+bool rs_pool_stand(struct rs_placed *p);           /* simulated: as rs_pool_place(); true: it stands in line */
+void rs_pool_closer(resha_pool *p);                /* the closer may have waited for this */
+int rs_pool_nudges(resha_pool *p);                 /* its threads may be nudged; 0, or negative with a record */
+void rs_pool_count(resha_pool *p, int64_t waited); /* ns, from the call to its beginning; on the loop */
+void rs_jobs_leave(resha_pool *p);                 /* its abandoned jobs are on their own */
+void rs_jobs_forked(void);                         /* in a forked child */
 
 /* Around each call of a job's function on a thread; state: what resha_job_stopped() looks at. */
 void rs_job_begin(const uint32_t *state, const struct rs_local *locals, struct rs_records *records);

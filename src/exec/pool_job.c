@@ -52,7 +52,8 @@ struct job {
         struct rs_thread thread;   /* valid from OPEN on */
         struct rs_timer nudge;     /* for the next one */
         int64_t nudge_after;
-        uint32_t state; /* RS_JOB_... */
+        int64_t placed_at, began_at; /* for a place; on its thread */
+        uint32_t state;              /* RS_JOB_... */
         int result;
         bool left; /* abandoned, and its pool has not waited for it: that may be gone */
 };
@@ -111,6 +112,7 @@ static void job_run(struct rs_work *work)
         struct rs_inbox *inbox = j->placed.pool->inbox;
         unsigned forks = rs_forks;
 
+        j->began_at = rs_sys_now();
         if (j->opts.signal)
                 nudges_begin(j);
         rs_job_begin(&j->state, j->locals, &j->records);
@@ -177,6 +179,8 @@ static void job_back(struct rs_post *post)
         resha_pool *p = j->left ? NULL : j->placed.pool;
 
         rs_timer_clear(j->loop, &j->nudge);
+        if (p)
+                rs_pool_count(p, j->began_at - j->placed_at);
         if (is_abandoned(j)) {
                 if (p)
                         forget_abandoned(j);
@@ -274,6 +278,7 @@ static void job_out(struct rs_placed *p, int rc)
 /* j is the caller's, unless c says that it has abandoned it. */
 static int job_wait(struct rs_loop *l, struct job *j, struct caller *c)
 {
+        j->placed_at = rs_sys_now();
         int rc = rs_pool_place(&j->placed);
 
         if (rc < 0)
@@ -373,14 +378,17 @@ int rs_pool_inline(struct rs_loop *l, resha_pool *p, resha_fn *fn, void *arg, bo
 {
         struct inline_job j = { .placed = { .pool = p, .out = inline_out },
                                 .wait = { .cancel = inline_cancel, .what = "thread job", .object = p } };
+        int64_t placed_at = rs_now(l);
         int rc = rs_pool_stand(&j.placed) ? (int)rs_wait(l, &j.wait) : 0;
 
         if (rc < 0)
                 return rc == -ECANCELED ? rc : rs_pool_no_thread(rc);
         rc = rs_delay(l, j.wait.what);
         *ret_began = rc == 0;
+        int64_t waited = rs_now(l) - placed_at;
         if (rc == 0)
                 rc = call(fn, arg);
+        rs_pool_count(p, waited);
         rs_pool_give_place(p);
         return rc;
 }

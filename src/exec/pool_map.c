@@ -23,6 +23,7 @@ struct runner {
         struct rs_placed placed;
         struct map *map;
         struct rs_records records; /* of the item it works on */
+        size_t done;               /* items */
         bool out;                  /* is back, or never went */
 };
 
@@ -100,6 +101,7 @@ static bool one_item(struct runner *r)
         if (i >= m->n)
                 return false;
         item_done(m, i, m->fn(item_at(m, i)));
+        r->done++;
         if (rs_forks != forks)
                 rs_task_abort(m->task, "a forked child returns from a thread job into its parent's pool: end it with "
                                        "_exit() or exec()");
@@ -153,6 +155,7 @@ static void runner_back(struct rs_post *post)
         struct runner *r = RS_CONTAINER(RS_CONTAINER(post, struct rs_placed, post), struct runner, placed);
         resha_pool *p = r->placed.pool;
 
+        p->figures[RS_POOL_DONE] += r->done;
         r->out = true; /* recall_all() leaves it alone; and it is away until the end of this, so that is not the last */
         if (nothing_to_do(r->map))
                 recall_all(r->map);

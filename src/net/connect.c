@@ -157,13 +157,19 @@ int resha_tcp_connect(const char *host, uint16_t port, resha_stream **ret_stream
 {
         resha_addr addr;
 
-        if (host && rs_addr_parse(host, port, &addr) == 0)
-                return resha_tcp_connect_addr(&addr, ret_stream);
+        if (host && rs_addr_parse(host, port, &addr) == 0) {
+                int direct = resha_tcp_connect_addr(&addr, ret_stream);
+                if (direct == 0)
+                        RS_OPENED_HERE(&(*ret_stream)->shown);
+                return direct;
+        }
         /* Not on the stack: three pages of it for each task that connects would stay with it. */
         struct eyeballs *e = resha_malloc(sizeof *e);
         if (!e)
                 return -ENOMEM;
         int rc = connect_name(e, host, port, ret_stream);
+        if (rc == 0)
+                RS_OPENED_HERE(&(*ret_stream)->shown);
         resha_free(e);
         return rc;
 }

@@ -49,6 +49,7 @@ struct resha_dgram {
         bool error_due; /* the queue has to be looked at before waiting */
         resha_addr peer;
         struct rs_unix_file name; /* to be removed with it */
+        struct rs_shown shown;
 };
 
 /* ---- entering and leaving ---- */
@@ -526,8 +527,18 @@ static int check_opts(const resha_dgram_opts *o)
         return 0;
 }
 
+static void describe(const void *object, char *text, size_t size)
+{
+        const resha_dgram *d = object;
+        resha_addr addr;
+
+        if (!d->closing && d->file->backend->ops->file_addr(d->file, d->connected, &addr) == 0)
+                resha_addr_format(&addr, text, size);
+}
+
 int resha_dgram_open(const resha_dgram_opts *opts, resha_dgram **ret_dgram)
 {
+        static const resha_shown_kind kind = { .kind = "datagram", .describe = describe };
         static const resha_dgram_opts defaults;
         const resha_dgram_opts *o = opts ? opts : &defaults;
         const char *why = NULL;
@@ -543,6 +554,8 @@ int resha_dgram_open(const resha_dgram_opts *opts, resha_dgram **ret_dgram)
         rc = o->local || o->peer ? open_file(l, d, o, &why) : open_anywhere(l, d, o, &why);
         if (rc == 0) {
                 l->open++;
+                rs_shown_add(l, &d->shown, &kind, d, d->file->fd);
+                RS_OPENED_HERE(&d->shown);
                 *ret_dgram = d;
                 return 0;
         }
@@ -582,6 +595,7 @@ void resha_dgram_close(resha_dgram *d)
         }
         close_file(d);
         d->loop->open--;
+        rs_shown_remove(&d->shown);
         resha_free(d);
 }
 

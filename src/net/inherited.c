@@ -128,6 +128,8 @@ int resha_listener_inherited(const char *name, resha_listener **ret_listener)
                 int rc = rs_listener_adopt(l, (int)(FIRST + i), ret_listener);
                 if (rc < 0)
                         put_back(i);
+                else
+                        RS_OPENED_HERE(&(*ret_listener)->shown);
                 return rc < 0 ? rc : 1;
         }
         return 0;

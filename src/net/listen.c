@@ -74,9 +74,20 @@ static resha_listener *listener_new(struct rs_loop *l)
         return n;
 }
 
-static int give(resha_listener *n, resha_listener **ret_listener)
+static void describe(const void *object, char *text, size_t size)
 {
+        const resha_listener *n = object;
+
+        resha_addr_format(&n->addr, text, size);
+}
+
+static int give(resha_listener *n, const void *opened_by, resha_listener **ret_listener)
+{
+        static const resha_shown_kind kind = { .kind = "listener", .describe = describe };
+
         n->loop->open++;
+        rs_shown_add(n->loop, &n->shown, &kind, n, n->file->fd);
+        rs_shown_opened(&n->shown, opened_by);
         *ret_listener = n;
         return 0;
 }
@@ -118,7 +129,7 @@ int resha_listen(const resha_addr *addr, const resha_listen_opts *opts, resha_li
                 return -ENOMEM;
         rc = o->shared ? listen_shared(l, n, addr, o, &why) : listen_at(l, n, addr, o, &why);
         if (rc == 0)
-                return give(n, ret_listener);
+                return give(n, __builtin_return_address(0), ret_listener);
         resha_free(n);
         if (rc == -ECANCELED)
                 return rc;
@@ -131,7 +142,11 @@ int resha_unix_listen(const char *path, const resha_listen_opts *opts, resha_lis
         resha_addr addr;
         int rc = resha_addr_unix(path, &addr);
 
-        return rc < 0 ? rc : resha_listen(&addr, opts, ret_listener);
+        if (rc == 0)
+                rc = resha_listen(&addr, opts, ret_listener);
+        if (rc == 0)
+                RS_OPENED_HERE(&(*ret_listener)->shown);
+        return rc;
 }
 
 /* ---- a name and a port ---- */
@@ -181,7 +196,7 @@ int resha_tcp_listen(const char *host, uint16_t port, resha_listener **ret_liste
         bool all = !host || !*host;
         rc = all ? listen_all(l, n, port) : listen_name(l, n, host, port);
         if (rc == 0)
-                return give(n, ret_listener);
+                return give(n, __builtin_return_address(0), ret_listener);
         resha_free(n);
         if (rc == -ECANCELED || rc == -ENOENT)
                 return rc; /* the look-up has said what */
@@ -228,7 +243,7 @@ int rs_listener_adopt(struct rs_loop *l, int fd, resha_listener **ret_listener)
         }
         rc = ops->file_addr(n->file, false, &n->addr);
         if (rc == 0)
-                return give(n, ret_listener);
+                return give(n, NULL, ret_listener);
         (void)ops->release(n->file);
         resha_free(n);
         return resha_fail_at(rc, NULL, "descriptor %d has no address: %s", fd, resha_strerror(rc));
@@ -238,5 +253,9 @@ int resha_listener_adopt(int fd, resha_listener **ret_listener)
 {
         struct rs_loop *l = rs_loop_current;
 
-        return l ? rs_listener_adopt(l, fd, ret_listener) : -EPERM;
+        int rc = l ? rs_listener_adopt(l, fd, ret_listener) : -EPERM;
+
+        if (rc == 0)
+                RS_OPENED_HERE(&(*ret_listener)->shown);
+        return rc;
 }

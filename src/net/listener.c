@@ -66,6 +66,7 @@ void resha_listener_close(resha_listener *n)
         }
         close_file(n);
         n->loop->open--;
+        rs_shown_remove(&n->shown);
         resha_free(n);
 }
 
@@ -107,7 +108,7 @@ static int accept_next(struct rs_loop *l, resha_listener *n, resha_stream **ret_
                 return rc;
         }
         t->file = op.ret_file;
-        l->open++;
+        rs_stream_begin(&t->stream, t->file->fd);
         *ret_stream = &t->stream;
         return 1;
 }
@@ -146,6 +147,8 @@ int resha_accept(resha_listener *n, resha_stream **ret_stream)
         n->accepting = true;
         rc = n->member ? accept_shared(l, n, ret_stream) : accept_next(l, n, ret_stream);
         accept_leave(n, rc);
+        if (rc > 0)
+                RS_OPENED_HERE(&(*ret_stream)->shown);
         if (rc == -ESHUTDOWN)
                 return 0;
         return rc < 0 ? accept_failed(n, rc) : rc;

@@ -6,6 +6,7 @@
 
 #include <resha/listener.h>
 
+#include "core/shown.h"
 #include "net/unix_file.h"
 
 struct rs_member;
@@ -23,6 +24,7 @@ struct resha_listener {
         struct rs_wait *turn;     /* of the task inside, while it waits for its turn with them */
         bool accepting;           /* a task is inside */
         bool shut, closing;
+        struct rs_shown shown;
 };
 
 /* The listener of v is shut down, and may be freed. */

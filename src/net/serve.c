@@ -33,6 +33,7 @@ struct rs_server {
         resha_group *handlers;
         resha_event changed; /* a connection has ended, or the listener is shut down */
         size_t live, most;
+        const void *called_from;
         bool abort_failed;
         int64_t quiet_until; /* no report of a shortage before */
 };
@@ -46,11 +47,24 @@ static void hang_up(struct rs_server *v, resha_stream *s, bool failed)
         v->live--;
 }
 
+/* Nobody passes it on: what a debugging run tells of. (Further ones the group tells of.) */
+static void handler_failed(const struct rs_server *v, int rc)
+{
+        struct rs_loop *l = rs_loop_current;
+
+        if (l->debug && rc != -ECANCELED && resha_group_failures(v->handlers) == 0)
+                rs_report_lost(l, l->current, resha_error_of(rc),
+                               "resha_serve() passes over failures of connections; let the handler log them");
+}
+
 static int connection(void *arg)
 {
         resha_stream *s = arg;
         struct rs_server *v = s->server;
         int rc = v->fn(s, v->arg);
+
+        if (RS_UNLIKELY(rc < 0))
+                handler_failed(v, rc);
 
         hang_up(v, s, rc < 0);
         resha_event_set(&v->changed);
@@ -140,6 +154,8 @@ static int accept_all(struct rs_server *v)
                 if (rc < 0)
                         return rc;
                 rc = v->listener ? resha_accept(v->listener, &s) : 0;
+                if (rc > 0)
+                        s->shown.opened_by = v->called_from;
                 if (rc == 0)
                         return 0;
                 if (rc > 0) {
@@ -194,7 +210,7 @@ int resha_serve(resha_listener *n, int (*fn)(resha_stream *stream, void *arg), v
 {
         static const resha_serve_opts defaults;
         const resha_serve_opts *o = opts ? opts : &defaults;
-        struct rs_server v = { .listener = n, .fn = fn, .arg = arg };
+        struct rs_server v = { .listener = n, .fn = fn, .arg = arg, .called_from = __builtin_return_address(0) };
         resha_task acceptor = { 0 };
         RESHA_GROUP(front);
         struct rs_loop *l;

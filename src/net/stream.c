@@ -11,6 +11,8 @@
 
 #include "net/stream.h"
 
+#include <stdio.h>
+
 int rs_stream_refuse(const resha_stream *s, const struct rs_loop *l, const char *verb)
 {
         if (s->loop != l)
@@ -54,6 +56,39 @@ int rs_stream_failed_before(const resha_stream *s, int code)
 
 /* ---- the beginning ---- */
 
+/* To whom it leads; what is kept in it. */
+static void describe(const void *object, char *text, size_t size)
+{
+        const resha_stream *s = object;
+        char peer[RESHA_ADDR_TEXT_MAX];
+        resha_addr addr;
+        int n = 0;
+
+        text[0] = '\0';
+        if (!s->closing && s->ops->addr && s->ops->addr(s->impl, true, &addr) == 0)
+                n = snprintf(text, size, "%s", resha_addr_format(&addr, peer, sizeof peer));
+        if (s->closing)
+                snprintf(text, size, "is being closed");
+        else if (n >= 0 && (size_t)n < size && (rs_span_size(&s->in) || rs_span_size(&s->out)))
+                snprintf(text + n, size - (size_t)n, "%s%zu bytes read ahead, %zu kept back", n ? ", " : "",
+                         rs_span_size(&s->in), rs_span_size(&s->out));
+}
+
+void rs_stream_begin(resha_stream *s, int fd)
+{
+        static const resha_shown_kind kind = { .kind = "stream", .describe = describe };
+
+        s->loop->open++;
+        rs_shown_add(s->loop, &s->shown, &kind, s, fd);
+        s->shown.name = s->ops->kind;
+}
+
+void resha_stream_opened_by(resha_stream *s, const void *address)
+{
+        if (s->loop == rs_loop_current && !s->closing)
+                rs_shown_opened(&s->shown, address);
+}
+
 int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret_stream)
 {
         struct rs_loop *l = rs_loop_current;
@@ -71,7 +106,8 @@ int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
         s->loop = l;
         s->foreign = true;
         s->keeps = ops->flush != NULL;
-        l->open++;
+        rs_stream_begin(s, -1);
+        RS_OPENED_HERE(&s->shown);
         *ret_stream = s;
         return 0;
 }
@@ -269,6 +305,7 @@ static void report_dropped(const resha_stream *s)
 void rs_stream_free(resha_stream *s)
 {
         s->loop->open--;
+        rs_shown_remove(&s->shown);
         resha_free(s->in.data);
         resha_free(s->out.data);
         resha_free(s);

@@ -71,10 +71,14 @@ struct resha_stream {
         struct rs_span out; /* written, but kept back */
         size_t mark;        /* of bytes in out */
         struct rs_server *server; /* that accepted it */
+        struct rs_shown shown;
 };
 
 /* Waits until no task is inside a call of s. For an implementation that has just ended their waits. */
 void rs_stream_wait_idle(resha_stream *s);
+
+/* It is there: counted, and shown. fd -1: none, or not known here. */
+void rs_stream_begin(resha_stream *s, int fd);
 
 /* What is behind ops is gone, or somebody else's. */
 void rs_stream_free(resha_stream *s);

@@ -78,14 +78,19 @@ int resha_connect(const resha_addr *addr, const resha_connect_opts *opts, resha_
                 resha_free(t);
                 return connect_failed(addr, local, rc, resha_strerror(rc));
         }
-        l->open++;
+        rs_stream_begin(&t->stream, t->file->fd);
+        RS_OPENED_HERE(&t->stream.shown);
         *ret_stream = &t->stream;
         return 0;
 }
 
 int resha_tcp_connect_addr(const resha_addr *addr, resha_stream **ret_stream)
 {
-        return resha_connect(addr, NULL, ret_stream);
+        int rc = resha_connect(addr, NULL, ret_stream);
+
+        if (rc == 0)
+                RS_OPENED_HERE(&(*ret_stream)->shown);
+        return rc;
 }
 
 int resha_unix_connect(const char *path, resha_stream **ret_stream)
@@ -95,7 +100,10 @@ int resha_unix_connect(const char *path, resha_stream **ret_stream)
 
         if (rc < 0)
                 return resha_fail_at(rc, NULL, "connect to \"%.64s\": %s", path, resha_strerror(rc));
-        return resha_connect(&addr, NULL, ret_stream);
+        rc = resha_connect(&addr, NULL, ret_stream);
+        if (rc == 0)
+                RS_OPENED_HERE(&(*ret_stream)->shown);
+        return rc;
 }
 
 /* ---- two at once ---- */
@@ -103,7 +111,7 @@ int resha_unix_connect(const char *path, resha_stream **ret_stream)
 static void begin(struct rs_file_stream *t, struct rs_file *file, resha_stream **ret_stream)
 {
         t->file = file;
-        t->stream.loop->open++;
+        rs_stream_begin(&t->stream, file->fd);
         *ret_stream = &t->stream;
 }
 
@@ -132,7 +140,10 @@ int resha_stream_pair(resha_stream *ret_pair[2])
         if (rc < 0)
                 return l ? resha_fail_at(rc, NULL, "a pair of streams: %s", resha_strerror(rc)) : rc;
         struct rs_file_stream *t[2] = { rs_socket_stream_new(l, AF_UNIX), rs_socket_stream_new(l, AF_UNIX) };
-        return begin_two(l, t, files, ret_pair);
+        rc = begin_two(l, t, files, ret_pair);
+        for (int i = 0; rc == 0 && i < 2; i++)
+                RS_OPENED_HERE(&ret_pair[i]->shown);
+        return rc;
 }
 
 int resha_pipe(resha_stream **ret_read, resha_stream **ret_write)
@@ -147,6 +158,8 @@ int resha_pipe(resha_stream **ret_read, resha_stream **ret_write)
         struct rs_file_stream *t[2] = { rs_other_stream_new(l, files[0]), rs_other_stream_new(l, files[1]) };
         rc = begin_two(l, t, files, ends);
         if (rc == 0) {
+                RS_OPENED_HERE(&ends[0]->shown);
+                RS_OPENED_HERE(&ends[1]->shown);
                 *ret_read = ends[0];
                 *ret_write = ends[1];
         }
@@ -211,6 +224,7 @@ int resha_stream_adopt(int fd, resha_stream **ret_stream)
                 return rc;
         }
         begin(t, file, ret_stream);
+        RS_OPENED_HERE(&t->stream.shown);
         return 0;
 }
 
@@ -248,6 +262,7 @@ int resha_stream_stdio(int fd, resha_stream **ret_stream)
         }
         t->borrowed = true;
         begin(t, file, ret_stream);
+        RS_OPENED_HERE(&t->stream.shown);
         return 0;
 }
 

@@ -134,6 +134,7 @@ int resha_dir_next(resha_dir *d, resha_dir_entry *ret_entry)
 
 int resha_dir_open(const char *path, resha_dir **ret_dir)
 {
+        static const resha_shown_kind kind = { .kind = "folder" };
         struct rs_disk d = { .call = RS_DISK_OPEN, .path = path, .flags = O_RDONLY | O_DIRECTORY };
         struct rs_loop *l;
         int rc = rs_enter(&l);
@@ -154,7 +155,8 @@ int resha_dir_open(const char *path, resha_dir **ret_dir)
                 resha_free(dir);
                 return rs_path_failed(rc, "open folder", path);
         }
-        rs_opened_init(&dir->opened, l, rc, dir->path);
+        rs_opened_init(&dir->opened, l, rc, dir->path, &kind);
+        RS_OPENED_HERE(&dir->opened.shown);
         *ret_dir = dir;
         return 0;
 }

@@ -101,11 +101,13 @@ static resha_file *file_new(const char *head, const char *tail, int flags)
 
 static int opened(struct rs_loop *l, resha_file *f, ssize_t fd, resha_file **ret_file)
 {
+        static const resha_shown_kind kind = { .kind = "file" };
+
         if (fd < 0) {
                 resha_free(f);
                 return (int)fd;
         }
-        rs_opened_init(&f->opened, l, (int)fd, f->path);
+        rs_opened_init(&f->opened, l, (int)fd, f->path, &kind);
         *ret_file = f;
         return 0;
 }
@@ -138,8 +140,10 @@ int resha_file_open(const char *path, int flags, unsigned mode, resha_file **ret
                 .open = { .call = RS_DISK_OPEN, .path = path, .flags = (flags & ~O_NONBLOCK) | O_NOCTTY, .mode = mode },
         };
         rc = opened(l, f, rs_operation_disk(l, &o.disk, "open"), ret_file);
-        if (rc == 0)
+        if (rc == 0) {
+                RS_OPENED_HERE(&f->opened.shown);
                 return 0;
+        }
         return o.found.refused ? rs_found_refused(&o.found, path) : rs_path_failed(rc, "open", path);
 }
 
@@ -195,7 +199,10 @@ int resha_file_temp(const char *dir, resha_file **ret_file)
         };
         snprintf(o.temp, sizeof o.temp, ".resha-%016llx.tmp", (unsigned long long)l->backend->ops->random(l->backend));
         rc = opened(l, f, rs_operation_disk(l, &o.disk, "open"), ret_file);
-        return rc < 0 ? rs_path_failed(rc, "make a temporary file in", folder) : 0;
+        if (rc < 0)
+                return rs_path_failed(rc, "make a temporary file in", folder);
+        RS_OPENED_HERE(&f->opened.shown);
+        return 0;
 }
 
 /* ---- the end ---- */

@@ -67,6 +67,7 @@ struct rs_opened {
         const char *path;
         int fd;
         bool closing;
+        struct rs_shown shown;
 };
 
 /* A call that is inside, on its stack. */
@@ -75,8 +76,9 @@ struct rs_use {
         struct rs_op op; /* the latest; not pending: the call is between two */
 };
 
-/* o is the first member of what is freed when it is closed. */
-void rs_opened_init(struct rs_opened *o, struct rs_loop *l, int fd, const char *path);
+/* o is the first member of what is freed when it is closed. kind: "file", "folder". */
+void rs_opened_init(struct rs_opened *o, struct rs_loop *l, int fd, const char *path,
+                    const struct resha_shown_kind *kind);
 
 /* Why a call cannot go in: another loop, closed. */
 int rs_opened_refuse(const struct rs_opened *o, const struct rs_loop *l);

@@ -40,14 +40,18 @@ static void left_open(struct rs_cleanup *c)
         struct rs_disk d = { .call = RS_DISK_CLOSE, .fd = o->fd };
 
         (void)rs_sys_disk(&d);
+        rs_shown_left(&o->shown);
         resha_free(o); /* the loop goes on counting it as open, and reports that */
 }
 
-void rs_opened_init(struct rs_opened *o, struct rs_loop *l, int fd, const char *path)
+void rs_opened_init(struct rs_opened *o, struct rs_loop *l, int fd, const char *path,
+                    const struct resha_shown_kind *kind)
 {
         *o = (struct rs_opened){ .loop = l, .fd = fd, .path = path, .cleanup = { .fn = left_open } };
         rs_cleanup_add(l, &o->cleanup);
         l->open++;
+        rs_shown_add(l, &o->shown, kind, o, fd);
+        o->shown.name = path;
 }
 
 int rs_opened_refuse(const struct rs_opened *o, const struct rs_loop *l)
@@ -92,6 +96,7 @@ int rs_opened_close(struct rs_opened *o)
                 wait_idle(o);
         rs_cleanup_remove(o->loop, &o->cleanup);
         o->loop->open--;
+        rs_shown_remove(&o->shown);
         rc = rc < 0 ? (int)rs_sys_disk(&d) : (int)rs_operation_disk_surely(l, &d, "close");
         if (rc < 0)
                 rc = rs_path_failed(rc, "close", o->path);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 
 #include <resha/alloc.h>
 
@@ -16,6 +17,7 @@
 struct resha_signals {
         struct rs_subscriber subscriber;
         unsigned forks; /* rs_forks, of the process that opened it */
+        struct rs_shown shown;
 };
 
 /* ---- which signals ---- */
@@ -78,8 +80,22 @@ static int wait_here(struct rs_loop *l, struct rs_signal_waiter *w)
 
 /* ---- subscriptions ---- */
 
+/* Which ones, by number. */
+static void describe(const void *object, char *text, size_t size)
+{
+        const resha_signals *s = object;
+        uint64_t mask = atomic_load(&s->subscriber.wanted);
+
+        text[0] = '\0';
+        for (size_t n = 0; mask && n < size; mask &= mask - 1) {
+                int more = snprintf(text + n, size - n, "%s%d", n ? ", " : "", rs_signal_lowest(mask));
+                n += more > 0 ? (size_t)more : size;
+        }
+}
+
 int resha_signal_open(const int *signals, size_t n, resha_signals **ret_signals)
 {
+        static const resha_shown_kind kind = { .kind = "signals", .describe = describe };
         struct rs_loop *l = rs_loop_current;
         uint64_t mask = 0;
 
@@ -103,6 +119,8 @@ int resha_signal_open(const int *signals, size_t n, resha_signals **ret_signals)
                 resha_free(s);
                 return refuse(rc);
         }
+        rs_shown_add(l, &s->shown, &kind, s, -1);
+        RS_OPENED_HERE(&s->shown);
         *ret_signals = s;
         return 0;
 }
@@ -130,6 +148,7 @@ void resha_signal_close(resha_signals *s)
 {
         if (!s || s->forks != rs_forks || (s->subscriber.loop && s->subscriber.loop != rs_loop_current))
                 return;
+        rs_shown_remove(&s->shown);
         rs_signals_leave(&s->subscriber);
         for (struct rs_node *n; (n = rs_list_pop(&s->subscriber.waiters));)
                 rs_wake(RS_CONTAINER(n, struct rs_wait, node), 0);

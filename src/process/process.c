@@ -55,8 +55,25 @@ resha_process *rs_process_new(struct rs_loop *l, const resha_process_opts *opts)
         return p;
 }
 
+static void describe(const void *object, char *text, size_t size)
+{
+        const resha_process *p = object;
+
+        if (p->state == RS_PROCESS_LOST)
+                snprintf(text, size, "pid %d, its status is lost", p->pid);
+        else if (p->state == RS_PROCESS_RUNS)
+                snprintf(text, size, "pid %d%s", p->pid, p->closing ? ", is being ended" : "");
+        else
+                snprintf(text, size, "pid %d, has ended with %s %d", p->pid, p->exit.signalled ? "signal" : "status",
+                         p->exit.code);
+}
+
 void rs_process_begin(resha_process *p)
 {
+        static const resha_shown_kind kind = { .kind = "process", .describe = describe };
+
+        rs_shown_add(p->loop, &p->shown, &kind, p, p->fd);
+        p->shown.name = p->name;
         rs_cleanup_add(p->loop, &p->cleanup);
         rs_list_push(&p->loop->given_up, &p->given_up.node);
 }
@@ -73,6 +90,7 @@ void rs_process_drop(resha_process *p)
 {
         for (int i = 0; i < 3; i++)
                 close_pipe(p, i);
+        rs_shown_remove(&p->shown);
         resha_free(p);
 }
 

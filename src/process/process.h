@@ -54,7 +54,8 @@ struct resha_process {
         int64_t grace;   /* ns; negative: none */
         int64_t held;    /* the same */
         resha_exit exit; /* of RS_PROCESS_ENDED */
-        char name[64];   /* what it was started as, the end of it if that is longer; for messages */
+        struct rs_shown shown;
+        char name[64]; /* what it was started as, the end of it if that is longer; for messages */
 };
 
 /* A new one that does not run yet: options that hold for every kind are taken from opts. NULL: no memory. */

@@ -319,6 +319,7 @@ int resha_process_spawn(const resha_process_opts *opts, resha_process **ret_proc
                 return rc;
         }
         rs_process_begin(p);
+        RS_OPENED_HERE(&p->shown);
         *ret_process = p;
         return rs_complete(l, 0);
 }

@@ -7,6 +7,7 @@
 #include <resha/loops.h>
 #include <resha/resha.h>
 
+#include "run/run.h"
 #include "sys/symbol.h"
 
 enum { PRINT_PARTS = 20, PRINT_FRAMES = 16 };
@@ -28,7 +29,7 @@ static void print_stack(const resha_report *r)
                 }
 }
 
-static void print_report(const resha_report *r, void *arg)
+void rs_report_print(const resha_report *r, void *arg)
 {
         (void)arg;
         if (r->kind == RESHA_REPORT_FALLBACK)
@@ -76,7 +77,7 @@ static resha_run_opts main_opts(resha_error *error, int *signal)
         return (resha_run_opts){ .overflow_report = true,
                                  .terminate = true,
                                  .blocked = RESHA_MS(250),
-                                 .report = print_report,
+                                 .report = rs_report_print,
                                  .ret_error = error,
                                  .ret_signal = signal };
 }

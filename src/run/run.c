@@ -65,6 +65,17 @@ static bool env_true(const char *name)
         return v && *v && strcmp(v, "0") != 0;
 }
 
+/* Reports go to stderr where nobody else gets them. */
+static void debug_options(resha_run_opts *o)
+{
+        if (!o->report)
+                o->report = rs_report_print;
+        if (o->slow_step.ns == 0)
+                o->slow_step = RESHA_MS(50);
+        if (o->blocked.ns == 0)
+                o->blocked = RESHA_MS(250);
+}
+
 /* The options with their defaults put in. */
 static int options(const resha_run_opts *opts, resha_run_opts *ret)
 {
@@ -78,6 +89,10 @@ static int options(const resha_run_opts *opts, resha_run_opts *ret)
                 ret->grace = RESHA_S(10);
         if (env_true("RESHA_STRICT"))
                 ret->strict = true;
+        if (env_true("RESHA_DEBUG"))
+                ret->debug = true;
+        if (ret->debug)
+                debug_options(ret);
         if (ret->strict && ret->slow_step.ns == 0)
                 ret->slow_step = RESHA_MS(100);
         if (ret->slow_step.ns < 0 || ret->slow_step.ns == INT64_MAX)

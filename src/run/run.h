@@ -54,6 +54,9 @@ void rs_record_end(struct rs_run *r);
 int rs_run_refuse(const resha_run_opts *opts, int code, const char *format, ...) RESHA_PRINTF(3, 4)
         __attribute__((cold));
 
+/* The sink that prints to stderr. */
+void rs_report_print(const resha_report *r, void *arg);
+
 /* resha_run(), of one of the loops that have `beside` in common. */
 int rs_run_beside(resha_fn *fn, void *arg, const resha_run_opts *opts, struct rs_beside *beside);
 

@@ -279,12 +279,21 @@ resha_receiver *resha_receiver_ref(resha_receiver *r)
 /* Nobody sends or receives any more. */
 static void drop_rest(struct rs_channel *c)
 {
+        struct rs_loop *l = rs_loop_current;
+        size_t lost = 0;
+
         while (is_ready(c, &c->rx)) {
                 char *item = c->rx.at;
                 advance(c, &c->rx);
+                lost += !c->drop;
                 if (c->drop)
                         c->drop(item);
         }
+        if (RS_UNLIKELY(l && l->debug && lost))
+                rs_report(l, RESHA_REPORT_DROPPED, 0, l->current,
+                          "%zu item%s of a channel %s dropped when its last receiver was closed; receive them before, or "
+                          "give it a drop function",
+                          lost, lost == 1 ? "" : "s", lost == 1 ? "was" : "were");
 }
 
 /* One end is done with. */

@@ -14,6 +14,7 @@
  *  3. unfinished >= items inside; who waits in `joiners` waits only while it is not 0. */
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,8 @@
 #include "sync/waited.h"
 
 enum { ITEM_MAX = 65536, ROOM_FIRST = 16 };
+
+enum { ITEMS, GETTERS, PUTTERS, FIGURES, COUNT_MOST = 10000 };
 
 enum kind { BOUNDED, UNBOUNDED, RENDEZVOUS, PILE };
 
@@ -41,6 +44,8 @@ struct resha_queue {
         bool shutdown;
         resha_drop_fn *drop;
         struct rs_pile pile;
+        struct rs_shown shown;
+        uint64_t figures[FIGURES]; /* as they were when somebody looked */
 };
 
 /* ---- the ring ---- */
@@ -109,6 +114,49 @@ static enum kind kind_of(size_t capacity, enum resha_queue_order order)
                                              : BOUNDED;
 }
 
+/* ---- what is shown ---- */
+
+static uint64_t length(const struct rs_list *line)
+{
+        uint64_t n = 0;
+
+        for (const struct rs_node *w = line->first; w && n < COUNT_MOST; w = w->next)
+                n++;
+        return n;
+}
+
+static void refresh(void *object)
+{
+        resha_queue *q = object;
+
+        q->figures[ITEMS] = q->count + q->pile.count;
+        q->figures[GETTERS] = length(&q->getters);
+        q->figures[PUTTERS] = length(&q->putters);
+}
+
+static void describe(const void *object, char *text, size_t size)
+{
+        const resha_queue *q = object;
+        char of[32] = "";
+
+        if (q->capacity != RESHA_UNBOUNDED)
+                snprintf(of, sizeof of, " of %zu", q->capacity);
+        snprintf(text, size, "%zu%s items, %" PRIu64 " wait to put, %" PRIu64 " to get%s", q->count + q->pile.count, of,
+                 length(&q->putters), length(&q->getters), q->shutdown ? ", shut down" : "");
+}
+
+static const resha_figure figures[FIGURES] = {
+        { "resha_queue_items", "Items inside of the queues.", RESHA_FIGURE_GAUGE, false },
+        { "resha_queue_waiting_to_get", "Tasks that wait for an item, of each queue counted to 10,000.",
+          RESHA_FIGURE_GAUGE, false },
+        { "resha_queue_waiting_to_put", "Tasks that wait for room, of each queue counted to 10,000.",
+          RESHA_FIGURE_GAUGE, false },
+};
+
+static const resha_shown_kind queue_kind = {
+        .kind = "queue", .figures = figures, .count = FIGURES, .describe = describe, .refresh = refresh
+};
+
 int resha_queue_new_opt(size_t item_size, size_t capacity, const resha_queue_opts *opts, resha_queue **ret_queue)
 {
         static const resha_queue_opts defaults;
@@ -133,13 +181,22 @@ int resha_queue_new_opt(size_t item_size, size_t capacity, const resha_queue_opt
                 resha_free(q);
                 return resha_fail_at(rc, NULL, "no memory for a queue of %zu items of %zu bytes", capacity, item_size);
         }
+        if (rs_loop_current) {
+                rs_shown_add(rs_loop_current, &q->shown, &queue_kind, q, -1);
+                q->shown.values = q->figures;
+                RS_OPENED_HERE(&q->shown);
+        }
         *ret_queue = q;
         return 0;
 }
 
 int resha_queue_new(size_t item_size, size_t capacity, resha_drop_fn *drop, resha_queue **ret_queue)
 {
-        return resha_queue_new_opt(item_size, capacity, &(resha_queue_opts){ .drop = drop }, ret_queue);
+        int rc = resha_queue_new_opt(item_size, capacity, &(resha_queue_opts){ .drop = drop }, ret_queue);
+
+        if (rc == 0 && rs_loop_current)
+                RS_OPENED_HERE(&(*ret_queue)->shown);
+        return rc;
 }
 
 static void report_dropped(size_t n, const char *when)
@@ -179,6 +236,7 @@ void resha_queue_free(resha_queue *q)
                 rs_task_abort(rs_loop_current ? rs_loop_current->current : NULL,
                               "frees a queue that tasks wait for; end their group first");
         drop_all(q, "freed");
+        rs_shown_remove(&q->shown);
         resha_free(q->items);
         resha_free(q->pile.items);
         resha_free(q);
