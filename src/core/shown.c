@@ -51,6 +51,13 @@ void rs_shown_remove(struct rs_shown *s)
         s->loop = NULL;
 }
 
+void rs_shown_no_fd(struct rs_shown *s)
+{
+        if (s->loop)
+                s->loop->counters.descriptors -= s->fd >= 0;
+        s->fd = -1;
+}
+
 void rs_shown_describe(const struct rs_shown *s, char *buf, size_t size)
 {
         int n = snprintf(buf, size, "%s%s%s", s->kind->kind, s->name ? " " : "", s->name ? s->name : "");
@@ -106,8 +113,8 @@ void rs_shown_walk_end(struct rs_shown *marker)
 
 /* ---- left over ---- */
 
-/* stream tcp 127.0.0.1:80 (descriptor 7) was not closed: opened 1.2 s before by task "fetch" from x.c:31, at
- * get+0x12 (x.c:88) */
+/* left open: stream tcp 127.0.0.1:80 (descriptor 7), opened 1.2 s ago by task "fetch" from x.c:31, at get+0x12
+ * (x.c:88) */
 static void report_left(struct rs_loop *l, const struct rs_shown *s)
 {
         char what[RESHA_DESCRIBE_MAX], at[160] = "", number[32] = "";
@@ -116,8 +123,8 @@ static void report_left(struct rs_loop *l, const struct rs_shown *s)
         if (s->fd >= 0)
                 snprintf(number, sizeof number, " (descriptor %d)", s->fd);
         bool known = s->opened_by && rs_symbol_format(s->opened_by, at, sizeof at);
-        rs_report(l, RESHA_REPORT_LEFT_OPEN, 0, NULL, "%s%s was not closed: opened %.1f s before%s%s%s%s%s%s%s", what,
-                  number, (double)(rs_now(l) - s->opened) / 1e9, s->task ? " by task \"" : "", s->task ? s->task : "",
+        rs_report(l, RESHA_REPORT_LEFT_OPEN, 0, NULL, "left open: %s%s, opened %.1f s ago%s%s%s%s%s%s%s", what, number,
+                  (double)(rs_now(l) - s->opened) / 1e9, s->task ? " by task \"" : "", s->task ? s->task : "",
                   s->task ? "\"" : "", s->task && s->site ? " from " : "", s->task && s->site ? s->site : "",
                   known ? ", at " : "", known ? at : "");
 }

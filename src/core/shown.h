@@ -40,6 +40,9 @@ void rs_shown_add(struct rs_loop *l, struct rs_shown *s, const struct resha_show
 /* Nothing for one that is in no list. */
 void rs_shown_remove(struct rs_shown *s);
 
+/* Its descriptor is closed already. */
+void rs_shown_no_fd(struct rs_shown *s);
+
 /* On the way out of a public call that has opened it: the outermost one says where, and by which task. */
 void rs_shown_opened(struct rs_shown *s, const void *opened_by);
 #define RS_OPENED_HERE(s) rs_shown_opened((s), __builtin_return_address(0))

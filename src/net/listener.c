@@ -28,6 +28,7 @@ static void close_file(resha_listener *n)
         rs_share_leave(n);
         if (n->file)
                 n->loop->backend->ops->file_close(n->file);
+        rs_shown_no_fd(&n->shown);
         n->file = NULL;
 }
 

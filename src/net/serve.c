@@ -47,24 +47,11 @@ static void hang_up(struct rs_server *v, resha_stream *s, bool failed)
         v->live--;
 }
 
-/* Nobody passes it on: what a debugging run tells of. (Further ones the group tells of.) */
-static void handler_failed(const struct rs_server *v, int rc)
-{
-        struct rs_loop *l = rs_loop_current;
-
-        if (l->debug && rc != -ECANCELED && resha_group_failures(v->handlers) == 0)
-                rs_report_lost(l, l->current, resha_error_of(rc),
-                               "resha_serve() passes over failures of connections; let the handler log them");
-}
-
 static int connection(void *arg)
 {
         resha_stream *s = arg;
         struct rs_server *v = s->server;
         int rc = v->fn(s, v->arg);
-
-        if (RS_UNLIKELY(rc < 0))
-                handler_failed(v, rc);
 
         hang_up(v, s, rc < 0);
         resha_event_set(&v->changed);
@@ -188,6 +175,15 @@ void rs_server_shut(struct rs_server *v)
         resha_event_set(&v->changed);
 }
 
+/* Nobody passes its failure on: a debugging run tells of it. */
+static void handler_ended(struct rs_group *g, struct rs_task *t, int rc, const resha_error *e)
+{
+        (void)g, (void)rc;
+        if (RS_UNLIKELY(e != NULL) && rs_loop_current->debug)
+                rs_report_lost(rs_loop_current, t, e,
+                               "resha_serve() passes over failures of connections; let the handler tell of them");
+}
+
 static int serve_shielded(struct rs_server *v, resha_task *acceptor, resha_duration grace)
 {
         RESHA_SCOPE(shield);
@@ -195,6 +191,7 @@ static int serve_shielded(struct rs_server *v, resha_task *acceptor, resha_durat
 
         resha_shield_begin(&shield, RESHA_FOREVER);
         resha_group_begin(&handlers, &(resha_group_opts){ .keep_going = true });
+        rs_group_of(&handlers)->child_done = handler_ended;
         v->handlers = &handlers;
         int rc = resha_task_wait(acceptor, NULL);
         if (rc == 0)

@@ -17,6 +17,7 @@
 struct resha_signals {
         struct rs_subscriber subscriber;
         unsigned forks; /* rs_forks, of the process that opened it */
+        uint64_t mask;
         struct rs_shown shown;
 };
 
@@ -84,7 +85,7 @@ static int wait_here(struct rs_loop *l, struct rs_signal_waiter *w)
 static void describe(const void *object, char *text, size_t size)
 {
         const resha_signals *s = object;
-        uint64_t mask = atomic_load(&s->subscriber.wanted);
+        uint64_t mask = s->mask;
 
         text[0] = '\0';
         for (size_t n = 0; mask && n < size; mask &= mask - 1) {
@@ -109,6 +110,7 @@ int resha_signal_open(const int *signals, size_t n, resha_signals **ret_signals)
         rc = queue ? 0 : -ENOMEM;
         if (rc == 0) {
                 s->forks = rs_forks;
+                s->mask = mask;
                 s->subscriber.queue = queue;
                 rc = rs_signals_join(l, &s->subscriber, mask);
         }

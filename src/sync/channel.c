@@ -290,10 +290,11 @@ static void drop_rest(struct rs_channel *c)
                         c->drop(item);
         }
         if (RS_UNLIKELY(l && l->debug && lost))
-                rs_report(l, RESHA_REPORT_DROPPED, 0, l->current,
-                          "%zu item%s of a channel %s dropped when its last receiver was closed; receive them before, or "
-                          "give it a drop function",
-                          lost, lost == 1 ? "" : "s", lost == 1 ? "was" : "were");
+                rs_report(
+                        l, RESHA_REPORT_DROPPED, 0, l->current,
+                        "%zu item%s of a channel %s dropped when its last receiver was closed; receive them before, or "
+                        "give it a drop function",
+                        lost, lost == 1 ? "" : "s", lost == 1 ? "was" : "were");
 }
 
 /* One end is done with. */
