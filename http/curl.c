@@ -24,7 +24,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 
 /* How long libcurl keeps what it was told of names: much longer than names.c believes in it, so that it never looks
@@ -118,13 +117,41 @@ static size_t on_header(char *line, size_t one, size_t size, void *arg)
         return rc < 0 ? stop(h, rc) : size * one;
 }
 
+static const char connecting[] = "connects";
+
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
         struct handle *h = arg;
         (void)purpose;
         int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+        if (fd >= 0)
+                rs_http_driver_opened(h->curl->driver);
+        rs_http_sink_phase(h->sink, connecting);
         h->no_socket = fd < 0 ? -errno : 0; /* of the last address: a family that the machine lacks does not count */
         return fd;
+}
+
+/* Once a second: libcurl does not tell when TLS begins, but that TCP is connected. */
+static void on_tick(rs_http_transfer *x)
+{
+        struct handle *h = (struct handle *)(void *)x;
+        curl_off_t connected = 0;
+        if (h->sink && h->sink->doing && h->sink->doing->phase == connecting &&
+            curl_easy_getinfo(x->easy, CURLINFO_CONNECT_TIME_T, &connected) == CURLE_OK && connected > 0)
+                rs_http_sink_phase(h->sink, "shakes hands for TLS");
+}
+
+/* Connected, maybe long ago: the request goes out. */
+static int on_connected(void *arg, char *peer, char *local, int peer_port, int local_port)
+{
+        struct handle *h = arg;
+        (void)peer;
+        (void)local;
+        (void)peer_port;
+        (void)local_port;
+        rs_http_sink_phase(h->sink,
+                           h->shape.post ? "sends the body, and waits for the answer" : "waits for the answer");
+        return CURL_PREREQFUNC_OK;
 }
 
 /* ---- handles ----------------------------------------------------------------------------------------------------- */
@@ -173,6 +200,8 @@ static CURLcode set_up(struct handle *h, CURL *easy)
         e = e ? e : curl_easy_setopt(easy, CURLOPT_HEADERDATA, h);
         e = e ? e : curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
         e = e ? e : curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, h);
+        e = e ? e : curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+        e = e ? e : curl_easy_setopt(easy, CURLOPT_PREREQDATA, h);
         e = e ? e : curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, rs_http_driver_close_socket);
         e = e ? e : curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, c->driver);
         if (!e && c->ca_file)
@@ -206,6 +235,7 @@ static struct handle *handle_take(rs_http_curl *c)
         }
         h->curl = c;
         h->transfer.easy = easy;
+        h->transfer.tick = on_tick;
         h->shape.connect_ms = -1;
         if (set_up(h, easy) != CURLE_OK) {
                 handle_free(h);
@@ -228,62 +258,11 @@ static void handle_give(struct handle *h)
 
 /* ---- one request's settings -------------------------------------------------------------------------------------- */
 
-static int append(struct curl_slist **list, const char *name, const char *value)
-{
-        char small[512], *line = small;
-        size_t size = strlen(name) + (value ? strlen(value) : 0) + 3;
-        if (size > sizeof small)
-                line = resha_malloc(size);
-        if (!line)
-                return -ENOMEM;
-        /* libcurl's grammar: "Name;" is an empty value, "Name:" none at all, not even its own. */
-        if (!value)
-                snprintf(line, size, "%s:", name);
-        else if (!value[strspn(value, " \t")])
-                snprintf(line, size, "%s;", name);
-        else
-                snprintf(line, size, "%s: %s", name, value);
-        struct curl_slist *longer = curl_slist_append(*list, line);
-        if (line != small)
-                resha_free(line);
-        if (!longer)
-                return -ENOMEM;
-        *list = longer;
-        return 0;
-}
-
-static bool sends_body(const resha_http_attempt *a)
-{
-        return a->has_body || strcmp(a->method, "POST") == 0;
-}
-
-/* The headers of an attempt in libcurl's form; those that it would add on its own are ruled out. */
-static int make_headers(const resha_http_attempt *a, struct curl_slist **ret_list)
-{
-        static const char *const own[] = { "Accept", "Content-Type", "Expect" }; /* the latter two with a body only */
-        struct curl_slist *list = NULL;
-        int rc = 0;
-        for (size_t i = 0; i < a->header_count && rc >= 0; i++)
-                rc = append(&list, a->headers[i].name, a->headers[i].value);
-        for (size_t k = 0; k < (sends_body(a) ? 3 : 1) && rc >= 0; k++) {
-                size_t i = 0;
-                while (i < a->header_count && strcasecmp(a->headers[i].name, own[k]) != 0)
-                        i++;
-                if (i == a->header_count)
-                        rc = append(&list, own[k], NULL);
-        }
-        if (rc < 0)
-                curl_slist_free_all(list);
-        else
-                *ret_list = list;
-        return rc;
-}
-
 static int set_headers(struct handle *h, const resha_http_attempt *a)
 {
-        struct curl_slist **shared = &h->curl->shared_headers[sends_body(a)];
+        struct curl_slist **shared = &h->curl->shared_headers[rs_http_sends_body(a)];
         struct curl_slist **list = a->headers_shared ? shared : &h->headers;
-        int rc = *list ? 0 : make_headers(a, list);
+        int rc = *list ? 0 : rs_http_curl_headers(a, list);
         if (rc < 0 || (a->headers_shared && h->shape.headers == *list))
                 return rc;
         h->shape.headers = a->headers_shared ? *list : NULL;
@@ -302,7 +281,7 @@ static int set_method(struct handle *h, const resha_http_attempt *a)
         CURL *easy = h->transfer.easy;
         struct shape *s = &h->shape;
         bool head = strcmp(a->method, "HEAD") == 0, is_post = strcmp(a->method, "POST") == 0;
-        bool post = sends_body(a);
+        bool post = rs_http_sends_body(a);
         bool custom = !head && (post ? !is_post : strcmp(a->method, "GET") != 0);
         CURLcode e = CURLE_OK;
         if (post)
@@ -465,6 +444,7 @@ static void give_facts(const struct handle *h, resha_duration resolve)
 static int transfer(struct handle *h, resha_duration resolve)
 {
         rs_http_driver *d = h->curl->driver;
+        rs_http_sink_phase(h->sink, "begins");
         int rc = rs_http_driver_start(d, &h->transfer);
         if (rc < 0)
                 return rc;
@@ -490,6 +470,7 @@ static int look_up(struct handle *h, const resha_http_attempt *a, resha_duration
         const char *host = c->opts.proxy ? c->proxy.host : a->host;
         uint16_t port = c->opts.proxy ? c->proxy.port : a->port;
         resha_instant start = resha_now();
+        rs_http_sink_phase(h->sink, "looks the host up");
         int rc = rs_http_names_get(c->names, host, port, a->connect, &h->name);
         if (rc == RESHA_HTTP_EHOST && c->opts.proxy) {
                 char why[RS_HTTP_REASON_MAX];
@@ -551,6 +532,12 @@ static void transport_free(void *impl)
         resha_free(c->ca_file);
         resha_free(c);
         curl_global_cleanup();
+}
+
+unsigned rs_http_curl_connections(const resha_http_transport *t)
+{
+        const rs_http_curl *c = t->free == transport_free ? t->impl : NULL;
+        return c ? rs_http_driver_sockets(c->driver) : 0;
 }
 
 static int copy_opts(rs_http_curl *c, const rs_http_curl_opts *opts)

@@ -19,4 +19,14 @@ typedef struct rs_http_curl_opts {
 /* 0, -ENOMEM, -EMFILE. */
 int rs_http_curl_new(const rs_http_curl_opts *opts, resha_http_transport *ret_transport);
 
+/* Whether libcurl is to send a body: POST has one, if of size 0. */
+bool rs_http_sends_body(const resha_http_attempt *a);
+
+/* The headers of an attempt, for curl_slist_free_all(). 0 or -ENOMEM. */
+struct curl_slist;
+int rs_http_curl_headers(const resha_http_attempt *a, struct curl_slist **ret_list);
+
+/* Connections that are open, or about to be; 0 for a transport of another kind. */
+unsigned rs_http_curl_connections(const resha_http_transport *t);
+
 #endif

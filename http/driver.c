@@ -59,6 +59,7 @@ struct watch {
 struct rs_http_driver {
         CURLM *multi;
         long keep;
+        unsigned sockets; /* open */
         int epfd;
         struct watch *watches; /* by descriptor */
         size_t watch_count;
@@ -138,9 +139,20 @@ static void forget(rs_http_driver *d, curl_socket_t fd, struct watch *w)
         w->registered = 0;
 }
 
+void rs_http_driver_opened(rs_http_driver *d)
+{
+        d->sockets++;
+}
+
+unsigned rs_http_driver_sockets(const rs_http_driver *d)
+{
+        return d->sockets;
+}
+
 int rs_http_driver_close_socket(void *driver, curl_socket_t fd)
 {
         rs_http_driver *d = driver;
+        d->sockets--;
         if ((size_t)fd < d->watch_count) {
                 forget(d, fd, &d->watches[fd]);
                 d->watches[fd].wanted = 0;
@@ -296,6 +308,8 @@ static bool run_tick(rs_http_driver *d)
         int running;
         d->now = resha_now();
         d->tick = resha_after(RESHA_S(TICK_S));
+        for (rs_http_transfer *x = d->first; x; x = x->next)
+                x->tick(x);
         enter(&s);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

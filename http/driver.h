@@ -18,6 +18,7 @@ typedef struct rs_http_transfer {
         resha_instant heard; /* when something came last; set by the owner's callbacks from rs_http_driver_now() */
         CURLcode result;     /* valid when done */
         bool done;           /* libcurl has finished with it */
+        void (*tick)(struct rs_http_transfer *x); /* called once a second while it runs; the owner's */
 
         bool added;                           /* it is in the multi handle */
         resha_event wake;                     /* done, or called to drive */
@@ -30,6 +31,10 @@ typedef struct rs_http_transfer {
 
 /* keep: connections to keep open while idle. 0, -ENOMEM, -EMFILE. */
 int rs_http_driver_new(long keep, rs_http_driver **ret_driver);
+
+/* A socket was opened for it, by a callback; and how many are open. */
+void rs_http_driver_opened(rs_http_driver *d);
+unsigned rs_http_driver_sockets(const rs_http_driver *d);
 
 /* No transfer may be running. NULL is fine. */
 void rs_http_driver_free(rs_http_driver *d);

@@ -28,11 +28,13 @@ struct call {
         unsigned max_redirects, redirects;
         bool has_body;
         bool follow;
-        bool looped;    /* a URL came again */
+        bool looped; /* a URL came again */
+        resha_doing *doing;
         uint64_t *seen; /* hashes of the URLs so far; on the heap once there is a redirect */
         char why[120];  /* what happened, where the code alone does not say it */
 
         /* What follows is mostly room, and initialised by its own. */
+        char where[80]; /* "GET example.org:443" */
         rs_http_url url;
         rs_http_headers headers;
         resha_http_sink sink;
@@ -194,6 +196,14 @@ static bool is_idempotent(const char *method)
         return false;
 }
 
+static void count_attempt(const struct call *c)
+{
+        uint64_t *f = c->http->figures;
+        f[RS_HTTP_ATTEMPTS]++;
+        f[RS_HTTP_REUSED] += c->sink.response && c->sink.response->reused;
+        f[RS_HTTP_RECEIVED] += c->sink.head_total + c->sink.raw;
+}
+
 static int attempt(struct call *c)
 {
         const resha_request *r = c->request;
@@ -216,16 +226,20 @@ static int attempt(struct call *c)
         int rc = rs_http_sink_init(&c->sink, c->max_body, c->http->max_headers);
         if (rc < 0)
                 return rc;
+        c->sink.doing = c->doing;
         c->sink.head_request = strcmp(c->method, "HEAD") == 0;
         c->sink.keep_coding = r->keep_coding;
         rc = c->http->transport.perform(c->http->transport.impl, &a, &c->sink);
+        count_attempt(c);
         return rc < 0 ? rc : rs_http_sink_finish(&c->sink);
 }
 
 static int attempt_in_its_place(struct call *c)
 {
         rs_http_host *host;
-        int rc = rs_http_session_acquire(c->http, &c->url, c->pool, &host);
+        snprintf(c->where, sizeof c->where, "%.12s %.60s:%u", c->method, c->url.host, (unsigned)c->url.port);
+        c->doing->attempt = c->redirects ? c->redirects + 1 : 0;
+        int rc = rs_http_session_acquire(c->http, &c->url, c->pool, c->doing, &host);
         if (rc < 0)
                 return rc;
         rc = attempt(c);
@@ -274,6 +288,7 @@ static int count_redirect(struct call *c)
         for (unsigned i = 0; i < c->redirects; i++)
                 c->looped |= c->seen[i] == hash;
         c->seen[c->redirects++] = hash;
+        c->http->figures[RS_HTTP_REDIRECTS]++;
         return 0;
 }
 
@@ -399,7 +414,7 @@ int resha_http_request(resha_http *h, const resha_request *request, resha_respon
         int rc = check_request(request);
         if (rc < 0)
                 return rc;
-        memset(&c, 0, offsetof(struct call, url));
+        memset(&c, 0, offsetof(struct call, where));
         c.http = h;
         c.request = request;
         c.url.text = c.url.authorization = NULL;
@@ -407,6 +422,10 @@ int resha_http_request(resha_http *h, const resha_request *request, resha_respon
         c.sink.response = NULL;
         c.sink.decoder = NULL;
         c.sink.reason[0] = 0;
+        RESHA_DOING(doing);
+        resha_doing_begin(&doing, "http", c.where);
+        c.doing = &doing;
+        c.where[0] = 0;
         h->refs++;
         resha_instant start = resha_now();
         rc = take_request(&c);
@@ -415,6 +434,8 @@ int resha_http_request(resha_http *h, const resha_request *request, resha_respon
                 if (rc >= 0)
                         deliver(&c, start, ret_response);
         }
+        h->figures[RS_HTTP_REQUESTS]++;
+        h->figures[RS_HTTP_FAILED] += rc < 0;
         if (rc < 0)
                 rc = fail(&c, rc);
         rs_http_sink_done(&c.sink);

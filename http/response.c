@@ -99,6 +99,7 @@ int resha_http_sink_status(resha_http_sink *sink, int status)
                 return refuse(sink, RESHA_HTTP_EPROTOCOL, "the status is not a number of three digits");
         if (sink->in_body)
                 return refuse(sink, RESHA_HTTP_EPROTOCOL, "a second status line follows the body");
+        rs_http_sink_phase(sink, "reads the head");
         sink->response->status = status;
         sink->response->head_size = 0;
         sink->response->line_count = 0;
@@ -283,6 +284,7 @@ int resha_http_sink_body(resha_http_sink *sink, const void *data, size_t size)
         if (rc < 0)
                 return rc;
         sink->raw += size;
+        rs_http_sink_phase(sink, "reads the body");
         if (!sink->decoder)
                 return keep(sink, data, size);
         rc = rs_http_decoder_push(sink->decoder, data, size, keep, sink);

@@ -7,6 +7,7 @@
 #include "decode.h"
 
 #include <resha/http.h>
+#include <resha/shown.h>
 
 /* The rooms are such that the whole is below the size (1,032 bytes) up to which glibc keeps blocks at hand. */
 enum { RS_HTTP_REASON_MAX = 120, RS_HTTP_HEAD_INLINE = 640, RS_HTTP_LINES_INLINE = 16 };
@@ -38,6 +39,7 @@ struct resha_response {
 struct resha_http_sink {
         resha_response *response; /* what is being built; owned until taken */
         rs_http_decoder *decoder;
+        resha_doing *doing; /* of the call; NULL: none. Set before init, which leaves it */
         size_t max_body, max_headers;
         bool head_request; /* HEAD: a length without a body is fine */
         bool keep_coding;
@@ -54,6 +56,13 @@ struct resha_http_sink {
 
 /* Begins an answer. 0 or -ENOMEM. */
 int rs_http_sink_init(resha_http_sink *sink, size_t max_body, size_t max_headers);
+
+/* What the attempt does now; static. */
+static inline void rs_http_sink_phase(resha_http_sink *sink, const char *phase)
+{
+        if (sink && sink->doing)
+                sink->doing->phase = phase;
+}
 
 /* The transport has delivered the whole answer: last checks. 0 or a code, with a reason. */
 int rs_http_sink_finish(resha_http_sink *sink);

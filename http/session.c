@@ -17,6 +17,7 @@
 #include <resha/error.h>
 #include <resha/run.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -161,6 +162,67 @@ void rs_http_session_unref(resha_http *h)
         resha_free(h);
 }
 
+/* ---- what is shown ----------------------------------------------------------------------------------------------- */
+
+static const resha_figure figures[RS_HTTP_FIGURES] = {
+        [RS_HTTP_REQUESTS] = { "resha_http_requests_total", "Calls of the session that have ended.",
+                               RESHA_FIGURE_COUNTER, false },
+        [RS_HTTP_FAILED] = { "resha_http_failed_total", "Those of them that gave no answer.", RESHA_FIGURE_COUNTER,
+                             false },
+        [RS_HTTP_ATTEMPTS] = { "resha_http_attempts_total", "Requests that were sent, those after redirects too.",
+                               RESHA_FIGURE_COUNTER, false },
+        [RS_HTTP_REDIRECTS] = { "resha_http_redirects_total", "Redirects that were followed.", RESHA_FIGURE_COUNTER,
+                                false },
+        [RS_HTTP_REUSED] = { "resha_http_reused_total", "Attempts on a connection that was there already.",
+                             RESHA_FIGURE_COUNTER, false },
+        [RS_HTTP_RECEIVED] = { "resha_http_received_bytes_total", "Bytes of heads and bodies, as they came.",
+                               RESHA_FIGURE_COUNTER, false },
+        [RS_HTTP_IN_FLIGHT] = { "resha_http_in_flight", "Attempts that run.", RESHA_FIGURE_GAUGE, false },
+        [RS_HTTP_WAITING] = { "resha_http_waiting", "Calls that wait for a place under the limits.", RESHA_FIGURE_GAUGE,
+                              false },
+        [RS_HTTP_CONNECTIONS] = { "resha_http_connections", "Connections that are open, idle ones too.",
+                                  RESHA_FIGURE_GAUGE, false },
+};
+
+static void refresh(void *object)
+{
+        resha_http *h = object;
+        h->figures[RS_HTTP_CONNECTIONS] = rs_http_curl_connections(&h->transport);
+}
+
+static void describe(const void *object, char *text, size_t size)
+{
+        const resha_http *h = object;
+        const uint64_t *f = h->figures;
+        snprintf(text, size,
+                 "%" PRIu64 " requests run, %" PRIu64 " wait for a place, %u connections open; %" PRIu64
+                 " done, %" PRIu64 " failed%s",
+                 f[RS_HTTP_IN_FLIGHT], f[RS_HTTP_WAITING], rs_http_curl_connections(&h->transport), f[RS_HTTP_REQUESTS],
+                 f[RS_HTTP_FAILED], h->closed ? "; closed" : "");
+}
+
+static const resha_shown_kind session_kind = {
+        .kind = "http session", .figures = figures, .count = RS_HTTP_FIGURES, .describe = describe, .refresh = refresh
+};
+
+static const resha_figure host_figures[RS_HTTP_HOST_FIGURES] = {
+        { "resha_http_host_in_flight", "Attempts that run, of hosts with a limit.", RESHA_FIGURE_GAUGE, false },
+        { "resha_http_host_waiting", "Calls that wait for a place of the host.", RESHA_FIGURE_GAUGE, false },
+};
+
+static void describe_host(const void *object, char *text, size_t size)
+{
+        const rs_http_host *host = object;
+        snprintf(text, size, "%" PRIu64 " of %u places taken, %" PRIu64 " wait", host->figures[RS_HTTP_HOST_IN_FLIGHT],
+                 host->most, host->figures[RS_HTTP_HOST_WAITING]);
+}
+
+static const resha_shown_kind host_kind = { .kind = "http host",
+                                            .figures = host_figures,
+                                            .count = RS_HTTP_HOST_FIGURES,
+                                            .label = "host",
+                                            .describe = describe_host };
+
 int resha_http_new(const resha_http_opts *opts, resha_http **ret_session)
 {
         static const resha_http_opts defaults;
@@ -178,10 +240,12 @@ int resha_http_new(const resha_http_opts *opts, resha_http **ret_session)
         rc = take_headers(h, o);
         if (rc >= 0)
                 rc = take_transport(h, o); /* last: a transport that was handed over is the session's only on success */
-        if (rc < 0)
+        if (rc < 0) {
                 rs_http_session_unref(h);
-        else
-                *ret_session = h;
+                return rc;
+        }
+        (void)resha_shown_begin(&h->shown, &session_kind, h, NULL, h->figures, __builtin_return_address(0));
+        *ret_session = h;
         return rc;
 }
 
@@ -197,6 +261,7 @@ void resha_http_free(resha_http *h)
         if (!h)
                 return;
         resha_http_close(h);
+        resha_shown_end(&h->shown);
         rs_http_session_unref(h);
 }
 
@@ -223,13 +288,17 @@ static rs_http_host *host_ref(resha_http *h, const rs_http_url *u)
                 host = host->next;
         if (!host) {
                 size_t size = strlen(u->host) + 1;
-                host = resha_calloc(1, sizeof *host + size);
+                host = resha_calloc(1, sizeof *host + 2 * size + sizeof ":65535");
                 if (!host)
                         return NULL;
                 resha_semaphore_init(&host->permits, h->max_per_host);
                 host->port = u->port;
                 host->https = u->https;
                 memcpy(host->name, u->host, size);
+                host->most = h->max_per_host;
+                host->where = host->name + size;
+                snprintf(host->where, size + sizeof ":65535", "%s:%u", u->host, (unsigned)u->port);
+                (void)resha_shown_begin(&host->shown, &host_kind, host, host->where, host->figures, NULL);
                 host->next = *bucket;
                 *bucket = host;
         }
@@ -241,6 +310,7 @@ static void host_unref(resha_http *h, rs_http_host *host)
 {
         if (--host->refs > 0)
                 return;
+        resha_shown_end(&host->shown);
         for (unsigned i = 0; i < RS_HTTP_HOST_BUCKETS; i++)
                 for (rs_http_host **at = &h->hosts[i]; *at; at = &(*at)->next)
                         if (*at == host) {
@@ -250,21 +320,34 @@ static void host_unref(resha_http *h, rs_http_host *host)
                         }
 }
 
-/* One permit; the clock runs only if it must wait. */
-static int take(resha_semaphore *s, resha_instant until)
+static int stand_in_line(resha_semaphore *s, resha_instant until)
 {
         RESHA_SCOPE(wait);
-        int rc = resha_semaphore_try_acquire(s);
-        if (rc != -EAGAIN)
-                return rc;
         if (until.ns == INT64_MAX)
                 return resha_semaphore_acquire(s);
         resha_deadline_begin(&wait, until);
-        rc = resha_scope_end(&wait, resha_semaphore_acquire(s));
+        int rc = resha_scope_end(&wait, resha_semaphore_acquire(s));
         return rc == -ETIME ? RESHA_HTTP_EPOOL_TIMEOUT : rc;
 }
 
-int rs_http_session_acquire(resha_http *h, const rs_http_url *u, resha_duration limit, rs_http_host **ret_host)
+/* One permit; the clock runs only if it must wait, which is counted in both. */
+static int take(resha_semaphore *s, resha_instant until, uint64_t *waiting, uint64_t *waiting_too)
+{
+        int rc = resha_semaphore_try_acquire(s);
+        if (rc != -EAGAIN)
+                return rc;
+        ++*waiting;
+        if (waiting_too)
+                ++*waiting_too;
+        rc = stand_in_line(s, until);
+        --*waiting;
+        if (waiting_too)
+                --*waiting_too;
+        return rc;
+}
+
+int rs_http_session_acquire(resha_http *h, const rs_http_url *u, resha_duration limit, resha_doing *doing,
+                            rs_http_host **ret_host)
 {
         rs_http_host *host = NULL;
         resha_instant until = limit.ns == INT64_MAX ? RESHA_NEVER : resha_after(limit);
@@ -272,26 +355,35 @@ int rs_http_session_acquire(resha_http *h, const rs_http_url *u, resha_duration 
                 host = host_ref(h, u);
                 if (!host)
                         return -ENOMEM;
-                int rc = take(&host->permits, until);
+                doing->phase = "waits for a place of the host";
+                int rc =
+                        take(&host->permits, until, &host->figures[RS_HTTP_HOST_WAITING], &h->figures[RS_HTTP_WAITING]);
                 if (rc < 0) {
                         host_unref(h, host);
                         return rc;
                 }
         }
-        int rc = take(&h->permits, until);
+        doing->phase = "waits for a place of the session";
+        int rc = take(&h->permits, until, &h->figures[RS_HTTP_WAITING], NULL);
         if (rc < 0 && host) {
                 (void)resha_semaphore_release(&host->permits);
                 host_unref(h, host);
         }
-        if (rc >= 0)
-                *ret_host = host;
+        if (rc < 0)
+                return rc;
+        if (host)
+                host->figures[RS_HTTP_HOST_IN_FLIGHT]++;
+        h->figures[RS_HTTP_IN_FLIGHT]++;
+        *ret_host = host;
         return rc;
 }
 
 void rs_http_session_release(resha_http *h, rs_http_host *host)
 {
+        h->figures[RS_HTTP_IN_FLIGHT]--;
         (void)resha_semaphore_release(&h->permits);
         if (host) {
+                host->figures[RS_HTTP_HOST_IN_FLIGHT]--;
                 (void)resha_semaphore_release(&host->permits);
                 host_unref(h, host);
         }

@@ -7,8 +7,25 @@
 #include <resha/http.h>
 #include <resha/scope.h>
 #include <resha/semaphore.h>
+#include <resha/shown.h>
 
 enum { RS_HTTP_HOST_BUCKETS = 64 };
+
+/* Figures of a session, as session.c names them. */
+enum {
+        RS_HTTP_REQUESTS,
+        RS_HTTP_FAILED,
+        RS_HTTP_ATTEMPTS,
+        RS_HTTP_REDIRECTS,
+        RS_HTTP_REUSED,
+        RS_HTTP_RECEIVED,
+        RS_HTTP_IN_FLIGHT,
+        RS_HTTP_WAITING,
+        RS_HTTP_CONNECTIONS,
+        RS_HTTP_FIGURES,
+};
+
+enum { RS_HTTP_HOST_IN_FLIGHT, RS_HTTP_HOST_WAITING, RS_HTTP_HOST_FIGURES };
 
 /* Permits of one scheme, host and port, while somebody holds or waits for one. */
 typedef struct rs_http_host {
@@ -17,6 +34,10 @@ typedef struct rs_http_host {
         unsigned refs;
         uint16_t port;
         bool https;
+        resha_shown shown;
+        uint64_t figures[RS_HTTP_HOST_FIGURES];
+        unsigned most;
+        char *where; /* "example.org:443", behind the name */
         char name[];
 } rs_http_host;
 
@@ -40,13 +61,15 @@ struct resha_http {
         unsigned max_per_host; /* 0: not limited */
         rs_http_host *hosts[RS_HTTP_HOST_BUCKETS];
         rs_http_call *calls;
+        resha_shown shown;
+        uint64_t figures[RS_HTTP_FIGURES];
 };
 
 void rs_http_session_unref(resha_http *h);
 
 /* A place for one attempt, waiting for it at most `limit`. 0, with the host to give back in *ret_host (may be NULL);
- * RESHA_HTTP_EPOOL_TIMEOUT, -ECANCELED, -ENOMEM. [task] cancellation point */
-RESHA_MUST int rs_http_session_acquire(resha_http *h, const rs_http_url *u, resha_duration limit,
+ * RESHA_HTTP_EPOOL_TIMEOUT, -ECANCELED, -ENOMEM. doing: says so. [task] cancellation point */
+RESHA_MUST int rs_http_session_acquire(resha_http *h, const rs_http_url *u, resha_duration limit, resha_doing *doing,
                                        rs_http_host **ret_host);
 void rs_http_session_release(resha_http *h, rs_http_host *host);
 

@@ -17,8 +17,11 @@
 #include "internal.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include <resha/task.h>
+
+enum { STATEMENT_SHOWN = 64 };
 
 int rs_sqlite_stopped(const struct rs_sqlite_conn *conn)
 {
@@ -93,6 +96,22 @@ static void take_out(resha_sqlite *db, struct rs_sqlite_call *call)
                 resha_event_set(&db->left);
 }
 
+/* Of a statement what tells it from others, in one line. It ends where a text begins: that may be a secret. */
+static const char *beginning_of(const char *sql, char text[static STATEMENT_SHOWN])
+{
+        size_t n = 0;
+
+        if (!sql)
+                return NULL;
+        for (sql = rs_sqlite_skip_blank(sql); *sql && *sql != '\'' && n < STATEMENT_SHOWN - 4; sql++) {
+                bool blank = strchr(" \t\r\n", *sql) != NULL;
+                if (!blank || (n && text[n - 1] != ' '))
+                        text[n++] = blank ? ' ' : *sql;
+        }
+        memcpy(text + n, *sql ? "..." : "", *sql ? 4 : 1);
+        return text;
+}
+
 int rs_sqlite_hop(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 {
         resha_sqlite *db = conn->db;
@@ -105,6 +124,9 @@ int rs_sqlite_hop(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
                 int rc = resha_checkpoint(); /* a cancel comes first, here as everywhere */
                 return rc < 0 ? rc : rs_sqlite_refuse(db, RESHA_SQLITE_ECLOSED, NULL, "the database is closed");
         }
+        RESHA_DOING(doing);
+        char text[STATEMENT_SHOWN];
+        resha_doing_begin(&doing, "sqlite", beginning_of(call->sql, text));
         call->conn = conn;
         add(db, call);
         int rc = resha_pool_run(db->pool, run_call, call, &(resha_job_opts){ .interrupt = stop_call });

@@ -126,7 +126,9 @@ int resha_sqlite_cursor_open(resha_sqlite *db, const char *sql, const resha_valu
                 return -ENOMEM;
         *cursor = (resha_sqlite_cursor){ .db = db };
         memcpy(cursor->sql, sql, size);
-        struct cursor_call c = { .call.run = run_open, .cursor = cursor, .values = values, .n = n };
+        struct cursor_call c = {
+                .call.run = run_open, .call.sql = cursor->sql, .cursor = cursor, .values = values, .n = n
+        };
         rc = rs_sqlite_hop(conn_of(db), &c.call);
         if (rc < 0) {
                 resha_free(cursor);
@@ -186,7 +188,7 @@ int resha_sqlite_cursor_next(resha_sqlite_cursor *cursor, const resha_rows **ret
                 return rs_sqlite_refuse(cursor->db, cursor->failed, cursor->sql, "the cursor has failed before");
         if (!cursor->stmt)
                 return 0;
-        struct cursor_call c = { .call.run = run_next, .cursor = cursor };
+        struct cursor_call c = { .call.run = run_next, .call.sql = cursor->sql, .cursor = cursor };
         int rc = rs_sqlite_hop(conn_of(cursor->db), &c.call);
         if (rc > 0)
                 *ret_rows = cursor->rows = c.rows;

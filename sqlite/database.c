@@ -10,13 +10,15 @@
 
 #include "internal.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <resha/alloc.h>
 #include <resha/scope.h>
 #include <resha/task.h>
 
-enum { SHOWN = 64, STATEMENTS = 64, STATEMENTS_MOST = 4096 };
+enum { SHOWN = 64, STATEMENTS = 64, STATEMENTS_MOST = 4096, CALLS_COUNTED = 10000 };
 
 static int options(const resha_sqlite_opts *given, resha_sqlite_opts *ret_opts)
 {
@@ -85,6 +87,52 @@ static void release(resha_sqlite *db)
         resha_free(db);
 }
 
+/* ---- what is shown ---- */
+
+static uint64_t calls_of(const resha_sqlite *db)
+{
+        uint64_t n = 0;
+
+        for (const struct rs_sqlite_call *c = db->calls; c && n < CALLS_COUNTED; c = c->next)
+                n++;
+        return n;
+}
+
+static void refresh(void *object)
+{
+        resha_sqlite *db = object;
+        resha_sqlite_counts c;
+
+        resha_sqlite_count(db, &c);
+        db->figures[RS_SQLITE_CALLS] = c.hops;
+        db->figures[RS_SQLITE_RUNNING] = calls_of(db);
+        db->figures[RS_SQLITE_PREPARED] = c.prepared;
+        db->figures[RS_SQLITE_REUSED] = c.reused;
+        db->figures[RS_SQLITE_CACHED] = c.cached;
+}
+
+static void describe(const void *object, char *text, size_t size)
+{
+        const resha_sqlite *db = object;
+
+        snprintf(text, size, "%" PRIu64 " calls run or wait%s", calls_of(db), db->closing ? "; is being closed" : "");
+}
+
+static const resha_figure figures[RS_SQLITE_FIGURES] = {
+        { "resha_sqlite_calls_total", "Calls that the database's thread has begun.", RESHA_FIGURE_COUNTER, false },
+        { "resha_sqlite_calls", "Calls that run or wait, counted to 10,000.", RESHA_FIGURE_GAUGE, false },
+        { "resha_sqlite_prepared_total", "Statements that were compiled.", RESHA_FIGURE_COUNTER, false },
+        { "resha_sqlite_reused_total", "Statements that were compiled already.", RESHA_FIGURE_COUNTER, false },
+        { "resha_sqlite_cached", "Compiled statements that are kept.", RESHA_FIGURE_GAUGE, false },
+};
+
+static const resha_shown_kind kind = { .kind = "database",
+                                       .figures = figures,
+                                       .count = RS_SQLITE_FIGURES,
+                                       .label = "database",
+                                       .describe = describe,
+                                       .refresh = refresh };
+
 static int run_open(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 {
         (void)call;
@@ -112,6 +160,7 @@ int resha_sqlite_open(const char *path, const resha_sqlite_opts *given, resha_sq
                 resha_sqlite_close(db);
                 return rc;
         }
+        (void)resha_shown_begin(&db->listed, &kind, db, db->shown, db->figures, __builtin_return_address(0));
         *ret_db = db;
         return 0;
 }
@@ -150,6 +199,7 @@ static void close_first(resha_sqlite *db)
                 (void)run_close(db);
         resha_pool_free(db->pool);
         db->pool = NULL;
+        resha_shown_end(&db->listed);
         resha_event_set(&db->closed);
 }
 

@@ -197,6 +197,7 @@ static int hop(resha_sqlite *db, struct statement_call *c)
 {
         int rc = rs_sqlite_check(db, c->sql, c->values, c->columns * c->rows);
 
+        c->call.sql = c->sql;
         return rc < 0 ? rc : rs_sqlite_hop(&db->writer, &c->call);
 }
 

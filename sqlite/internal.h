@@ -17,6 +17,7 @@
 
 #include <resha/event.h>
 #include <resha/pool.h>
+#include <resha/shown.h>
 #include <resha/sqlite.h>
 
 struct rs_sqlite_conn;
@@ -122,8 +123,11 @@ struct rs_sqlite_call {
         int (*run)(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call);
         struct rs_sqlite_conn *conn;
         atomic_int stop; /* 0, or why it should end: -ECANCELED, RESHA_SQLITE_ECLOSED */
+        const char *sql; /* what is shown of it; NULL: nothing in particular */
         bool finish;     /* has stored something, or commits: it goes on to its end, whatever stop says */
 };
+
+enum { RS_SQLITE_CALLS, RS_SQLITE_RUNNING, RS_SQLITE_PREPARED, RS_SQLITE_REUSED, RS_SQLITE_CACHED, RS_SQLITE_FIGURES };
 
 struct resha_sqlite {
         resha_pool *pool;              /* one thread: the worker */
@@ -140,6 +144,8 @@ struct resha_sqlite {
         struct rs_sqlite_conn writer;
         struct rs_sqlite_conn reader; /* of cursors; opened by the first one */
         atomic_uint_fast64_t hops, prepared, reused, cached;
+        resha_shown listed;
+        uint64_t figures[RS_SQLITE_FIGURES]; /* as they were when somebody looked */
 };
 
 /* Takes the call to the worker, to run on that connection, waits, and gives its result. `call` lies on the task's

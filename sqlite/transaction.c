@@ -120,7 +120,7 @@ static int run_transaction(struct rs_sqlite_conn *conn, struct rs_sqlite_call *c
 
 int resha_sqlite_transaction(resha_sqlite *db, resha_sqlite_tx_fn *fn, void *arg)
 {
-        resha_sqlite_tx tx = { .call.run = run_transaction, .fn = fn, .arg = arg };
+        resha_sqlite_tx tx = { .call.run = run_transaction, .call.sql = "a transaction", .fn = fn, .arg = arg };
 
         return rs_sqlite_hop(&db->writer, &tx.call);
 }

@@ -74,7 +74,7 @@ typedef struct resha_shown_kind {
         uint64_t _reserved[2];
 } resha_shown_kind;
 
-/* An object that is shown, in the memory of its owner. Private. */
+/* An object that is shown, in the memory of its owner. Private; all zero before begin, where the end may come first. */
 typedef struct resha_shown {
         uint64_t _[12];
 } resha_shown;

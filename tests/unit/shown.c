@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* What is open and who opened it, walks through it, and what tasks say that they do. */
+
+#include <resha/shown.h>
+
+#include <string.h>
+
+#include "core/core.h"
+#include "job.h"
+#include "sys/symbol.h"
+
+/* ---- the list ---- */
+
+static void describe(const void *object, char *text, size_t size)
+{
+        snprintf(text, size, "%s here", (const char *)object);
+}
+
+static const resha_shown_kind kind = { .kind = "thing", .describe = describe };
+
+TASK(shown_has_who_opened_it_where_and_when)
+{
+        char name[] = "n", object[] = "o", text[64];
+        resha_shown s RESHA_CLEANUP(resha_shown_end) = { { 0 } };
+
+        ASSERT_OK(resha_shown_begin(&s, &kind, object, name, NULL, __builtin_return_address(0)));
+        const struct rs_shown *in = rs_shown_of(&s);
+        ASSERT_STR(in->task, "main");
+        ASSERT_TRUE(in->opened_by == __builtin_return_address(0));
+        ASSERT_EQ(in->fd, -1);
+        ASSERT_TRUE(in->opened >= rs_loop_current->counters.began);
+        rs_shown_describe(in, text, sizeof text);
+        ASSERT_STR(text, "thing n o here");
+        char cut[8];
+        rs_shown_describe(in, cut, sizeof cut);
+        ASSERT_STR(cut, "thing n");
+        resha_shown_end(&s);
+        resha_shown_end(&s); /* nothing more */
+        ASSERT_TRUE(in->loop == NULL);
+        return 0;
+}
+
+TASK(shown_refuses_kinds_that_are_not_valid)
+{
+        const resha_shown_kind reserved = { .kind = "x", ._reserved = { 1 } }, many = { .kind = "x", .count = 17 };
+        resha_shown s RESHA_CLEANUP(resha_shown_end) = { { 0 } };
+
+        ASSERT_EQ(resha_shown_begin(&s, &reserved, NULL, NULL, NULL, NULL), -EINVAL);
+        ASSERT_EQ(resha_shown_begin(&s, &many, NULL, NULL, NULL, NULL), -EINVAL);
+        return 0;
+}
+
+static resha_shown left;
+
+static int leaves(__attribute__((unused)) void *arg)
+{
+        return resha_shown_begin(&left, &kind, NULL, NULL, NULL, NULL);
+}
+
+TEST(shown_that_outlives_its_loop_ends_without_harm)
+{
+        ASSERT_OK(test_run_opts(leaves, NULL, NULL));
+        ASSERT_TRUE(rs_shown_of(&left)->loop == NULL);
+        resha_shown_end(&left);
+        ASSERT_EQ(resha_shown_begin(&left, &kind, NULL, NULL, NULL, NULL), -EPERM); /* no loop */
+}
+
+/* The call of the program that opened it, and not one of the library in between. */
+static __attribute__((noinline)) int opens(resha_stream *pair[2])
+{
+        int rc = resha_stream_pair(pair);
+
+        __asm__ volatile("");
+        return rc;
+}
+
+TASK(shown_streams_are_opened_by_the_function_of_the_program)
+{
+        resha_stream *pair[2];
+        char text[128];
+
+        ASSERT_OK(opens(pair));
+        const struct rs_node *n = rs_loop_current->shown.last;
+        const struct rs_shown *s = RS_CONTAINER(n, struct rs_shown, node);
+        ASSERT_TRUE(rs_symbol_format(s->opened_by, text, sizeof text));
+        ASSERT_TRUE(strncmp(text, "opens+", 6) == 0);
+        resha_stream_opened_by(pair[1],
+                               (const void *)(uintptr_t)task_shown_streams_are_opened_by_the_function_of_the_program);
+        ASSERT_TRUE(s->opened_by != NULL && memcmp(&s->kind->kind[0], "stream", 7) == 0);
+        resha_stream_close(pair[0]);
+        resha_stream_close(pair[1]);
+        return 0;
+}
+
+/* ---- walks ---- */
+
+static struct rs_shown *next_thing(struct rs_shown *marker)
+{
+        struct rs_shown *s;
+
+        do
+                s = rs_shown_walk_next(marker);
+        while (s && s->kind != &kind);
+        return s;
+}
+
+TASK(shown_walk_goes_on_while_things_come_and_go)
+{
+        struct rs_shown marker, other;
+        resha_shown s[4];
+
+        for (int i = 0; i < 3; i++)
+                ASSERT_OK(resha_shown_begin(&s[i], &kind, NULL, NULL, NULL, NULL));
+        rs_shown_walk_begin(rs_loop_current, &marker);
+        rs_shown_walk_begin(rs_loop_current, &other);
+        ASSERT_TRUE(next_thing(&marker) == rs_shown_of(&s[0]));
+        resha_shown_end(&s[0]); /* the one that was just seen */
+        resha_shown_end(&s[1]); /* the next one */
+        ASSERT_OK(resha_shown_begin(&s[3], &kind, NULL, NULL, NULL, NULL));
+        ASSERT_TRUE(next_thing(&marker) == rs_shown_of(&s[2]));
+        ASSERT_TRUE(next_thing(&other) == rs_shown_of(&s[2])); /* past the first marker */
+        ASSERT_TRUE(next_thing(&marker) == rs_shown_of(&s[3]));
+        ASSERT_TRUE(next_thing(&marker) == NULL);
+        rs_shown_walk_end(&marker); /* is out already */
+        rs_shown_walk_end(&other);
+        resha_shown_end(&s[2]);
+        resha_shown_end(&s[3]);
+        for (const struct rs_node *n = rs_loop_current->shown.first; n; n = n->next)
+                ASSERT_TRUE(RS_CONTAINER(n, struct rs_shown, node)->kind != NULL);
+        return 0;
+}
+
+/* ---- what tasks do ---- */
+
+static int inner(void *arg)
+{
+        RESHA_DOING(d);
+        resha_doing_begin(&d, "inner", NULL);
+        d.phase = "first";
+        ASSERT_STR(resha_doing_current()->what, "inner");
+        ASSERT_TRUE(d._outer == arg);
+        if (arg)
+                return -EAGAIN; /* the block ends it */
+        resha_doing_end(&d);
+        resha_doing_end(&d);
+        return 0;
+}
+
+TASK(doing_nests_and_ends_with_its_block)
+{
+        ASSERT_TRUE(resha_doing_current() == NULL);
+        {
+                RESHA_DOING(d);
+                resha_doing_begin(&d, "outer", "x:1");
+                ASSERT_EQ(inner(&d), -EAGAIN);
+                ASSERT_TRUE(resha_doing_current() == &d);
+                ASSERT_STR(resha_doing_current()->text, "x:1");
+        }
+        ASSERT_TRUE(resha_doing_current() == NULL);
+        ASSERT_OK(inner(NULL));
+        ASSERT_TRUE(resha_doing_current() == NULL);
+        return 0;
+}
+
+static int child(__attribute__((unused)) void *arg)
+{
+        ASSERT_TRUE(resha_doing_current() == NULL); /* its own, not the parent's */
+        return resha_sleep(RESHA_MS(1));
+}
+
+TASK(doing_belongs_to_its_task)
+{
+        RESHA_DOING(d);
+        RESHA_GROUP(g);
+
+        resha_doing_begin(&d, "parent", NULL);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, child, NULL);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_TRUE(resha_doing_current() == &d);
+        return 0;
+}
+
+TEST(doing_outside_of_a_loop_is_nothing)
+{
+        RESHA_DOING(d);
+        resha_doing_begin(&d, "x", NULL);
+        ASSERT_TRUE(resha_doing_current() == NULL);
+}
