@@ -32,11 +32,11 @@ struct rs_waits {
                     struct rs_waited *ret);
 };
 
-extern const struct rs_waits rs_operation_waits, rs_handle_waits, rs_handles_waits, rs_join_waits, rs_drain_waits,
-        rs_place_waits;
+extern const struct rs_waits rs_operation_waits, rs_handle_waits, rs_handles_waits;
+extern const struct rs_waits rs_join_waits, rs_drain_waits, rs_place_waits;
 
-/* How many stand in a line of the object of w, RS_WAITED_COUNT at most. 0 for a w that is not the first in its own line:
- * objects are told of with the wait that is, and each of thousands that counted them all would take long. */
+/* How many stand in a line of the object of w, RS_WAITED_COUNT at most. 0 for a w that is not the first in its own
+ * line: objects are told of with the wait that is, and each of thousands that counted them all would take long. */
 size_t rs_waited_count(const struct rs_reader *r, const struct rs_wait *w, const struct rs_list *line);
 
 #endif

@@ -17,35 +17,7 @@
 
 #include "core/core.h"
 
-#define TEST_SANITIZED (TEST_ASAN || TEST_TSAN || TEST_VALGRIND)
-
 enum { MANY = TEST_ASAN || TEST_TSAN ? 2000 : 100000, PAUSE_MOST_NS = 5000000 };
-
-/* Its failure is the test's. */
-static int run(resha_fn *fn, void *arg)
-{
-        int rc = test_run_opts(fn, arg, &(resha_run_opts){ .inspect = true });
-
-        ASSERT_OK(rc);
-        return rc;
-}
-
-#define INSPECTED(name) \
-        static int inspected_##name(void *unused); \
-        TEST(name) \
-        { \
-                run(inspected_##name, NULL); \
-        } \
-        static int inspected_##name(__attribute__((unused)) void *unused)
-
-/* Not by a jump to the call: it stands in the stack. */
-static int sleeps(void *arg)
-{
-        (void)arg;
-        int rc = resha_sleep(RESHA_S(100));
-        __asm__ volatile("" ::: "memory");
-        return rc;
-}
 
 /* ---- what is answered ---- */
 
@@ -56,7 +28,7 @@ INSPECTED(a_snapshot)
 
         resha_group_begin(&g, &(resha_group_opts){ .background = true });
         for (int i = 0; i < 3; i++)
-                resha_spawn(&g, sleeps, NULL);
+                resha_spawn(&g, inspector_sleeps, NULL);
         text = asker_text("snapshot stacks\n");
         assert_whole(text);
         ASSERT_HAS(text, "{\"type\":\"resha\",\"protocol\":1,");
@@ -65,10 +37,10 @@ INSPECTED(a_snapshot)
         ASSERT_EQ(inspector_number(text, "\"type\":\"loop\"", "tasks"), 4);
         ASSERT_HAS(text, "\"mode\":\"loop\"");
         ASSERT_EQ(inspector_count(text, "\"type\":\"task\""), 4);
-        ASSERT_EQ(inspector_count(text, "\"name\":\"sleeps\""), 4); /* three and their place */
+        ASSERT_EQ(inspector_count(text, "\"name\":\"inspector_sleeps\""), 4); /* three and their place */
         ASSERT_HAS(text, "\"type\":\"scope\"");
 #if defined(__x86_64__) && !TEST_ASAN && !TEST_TSAN
-        ASSERT_TRUE(inspector_count(text, "\"text\":\"sleeps+0x") == 3);
+        ASSERT_TRUE(inspector_count(text, "\"text\":\"inspector_sleeps+0x") == 3);
 #endif
         resha_free(text);
         return resha_group_end(&g, 0);
@@ -81,7 +53,7 @@ INSPECTED(a_snapshot_of_one_task)
 
         resha_group_begin(&g, &(resha_group_opts){ .background = true });
         for (int i = 0; i < 3; i++)
-                resha_spawn(&g, sleeps, NULL);
+                resha_spawn(&g, inspector_sleeps, NULL);
         snprintf(line, sizeof line, "snapshot task=%u.3\n", (unsigned)(rs_loop_current->last_mark >> RS_MARK_RUN));
         text = asker_text(line);
         assert_whole(text);
@@ -122,14 +94,14 @@ INSPECTED(samples_of_who_is_busy)
 
         resha_group_begin(&g, &(resha_group_opts){ .background = true });
         resha_spawn(&g, spins, &stop);
-        resha_spawn(&g, sleeps, NULL);
+        resha_spawn(&g, inspector_sleeps, NULL);
         char *text = asker_text("sample 200\n");
         assert_whole(text);
         long long of = inspector_number(text, "\"type\":\"samples\"", "of");
         long long hits = inspector_number(text, "\"name\":\"spins\"", "hits");
         if (!(of > 10 && hits > of / 4 && hits <= of))
                 FAIL("%lld of %lld: %s", hits, of, text);
-        ASSERT_EQ(inspector_count(text, "\"name\":\"sleeps\""), 0);
+        ASSERT_EQ(inspector_count(text, "\"name\":\"inspector_sleeps\""), 0);
         resha_free(text);
         stop = true;
         return resha_group_end(&g, 0);
@@ -173,12 +145,12 @@ INSPECTED(many_tasks_in_short_slices)
 
         resha_group_begin(&g, &(resha_group_opts){ .background = true });
         for (int i = 0; i < MANY; i++)
-                resha_spawn(&g, sleeps, NULL);
+                resha_spawn(&g, inspector_sleeps, NULL);
         ASSERT_OK(resha_sleep(RESHA_MS(1)));
         char *text = asker_text("snapshot\n");
         assert_whole(text);
         ASSERT_EQ(inspector_count(text, "\"type\":\"task\""), MANY + 1);
-        ASSERT_EQ(inspector_number(text, "\"name\":\"sleeps\"", "loop"),
+        ASSERT_EQ(inspector_number(text, "\"name\":\"inspector_sleeps\"", "loop"),
                   (long long)(rs_loop_current->last_mark >> RS_MARK_RUN));
         resha_free(text);
         text = asker_text("snapshot\n");
@@ -207,7 +179,7 @@ static int blocked(void *arg)
 
         (void)arg;
         resha_group_begin(&g, &(resha_group_opts){ .background = true });
-        resha_spawn(&g, sleeps, NULL);
+        resha_spawn(&g, inspector_sleeps, NULL);
         ASSERT_OK(resha_yield());
         asker_start(&a, "snapshot stacks\n");
         resha_spawn(&g, blocks, &a);
@@ -223,7 +195,7 @@ static int blocked(void *arg)
         ASSERT_HAS(a.text, "\"what\":\"sleep\"");
 #if defined(__x86_64__) && !TEST_ASAN && !TEST_TSAN
         ASSERT_HAS(a.text, "\"text\":\"blocks+0x");
-        ASSERT_HAS(a.text, "\"text\":\"sleeps+0x");
+        ASSERT_HAS(a.text, "\"text\":\"inspector_sleeps+0x");
 #endif
         resha_free(a.text);
         ASSERT_OK(resha_group_end(&g, 0));
@@ -236,7 +208,7 @@ static int blocked(void *arg)
 
 TEST(a_loop_that_is_blocked)
 {
-        run(blocked, NULL);
+        inspector_run(blocked, NULL);
 }
 
 struct hold {
@@ -348,23 +320,12 @@ TEST(no_inspector_in_the_simulated_world)
 
 /* ---- several runs ---- */
 
-static int answers_one_loop(void *arg)
-{
-        (void)arg;
-        char *text = asker_text("snapshot\n");
-        assert_whole(text);
-        ASSERT_EQ(inspector_number(text, "\"type\":\"resha\"", "loops"), 1);
-        ASSERT_EQ(inspector_count(text, "\"type\":\"loop\""), 1);
-        resha_free(text);
-        return 0;
-}
-
 TEST(one_run_after_another)
 {
         unsigned threads = real_threads(), fds = real_fds();
 
         for (int i = 0; i < 5; i++)
-                run(answers_one_loop, NULL);
+                inspector_run(inspector_answers, NULL);
         ASSERT_EQ(real_threads(), threads);
         ASSERT_EQ(real_fds(), fds);
 }
@@ -445,12 +406,12 @@ TEST(an_embedded_run_between_steps_and_in_them)
         resha_embed *e;
         struct asker a;
 
-        ASSERT_OK(resha_embed_begin(sleeps, NULL, &o, &e));
+        ASSERT_OK(resha_embed_begin(inspector_sleeps, NULL, &o, &e));
         ASSERT_EQ(resha_embed_step(e, RESHA_FOREVER), 1);
         asker_start(&a, "snapshot\n"); /* nobody takes a step */
         ASSERT_EQ(pthread_join(a.thread, NULL), 0);
         assert_whole(a.text);
-        ASSERT_HAS(a.text, "\"state\":\"sleeps\"");
+        ASSERT_HAS(a.text, "\"state\":\"inspector_sleeps\"");
         ASSERT_HAS(a.text, "\"mode\":\"blocked\"");
         ASSERT_HAS(a.text, "\"what\":\"sleep\"");
         resha_free(a.text);
@@ -475,7 +436,7 @@ static int child_of_a_run(void)
 
         if (!inspector_ask("snapshot\n")) /* its own, not the parent's: there is none */
                 there = true;
-        if (!there || test_run_opts(answers_one_loop, NULL, &(resha_run_opts){ .inspect = true }) < 0)
+        if (!there || test_run_opts(inspector_answers, NULL, &(resha_run_opts){ .inspect = true }) < 0)
                 return 1;
         return 0;
 }
@@ -491,111 +452,5 @@ INSPECTED(a_forked_child_leaves_the_parents_alone)
                 _exit(child_of_a_run());
         ASSERT_EQ(waitpid(pid, &status, 0), pid);
         ASSERT_EQ(status, 0);
-        return answers_one_loop(NULL);
-}
-
-/* ---- clients that do not behave ---- */
-
-static int talk(const char *bytes, size_t n)
-{
-        int fd = inspector_connect(geteuid(), getpid());
-
-        ASSERT_TRUE(fd >= 0);
-        ssize_t sent = send(fd, bytes, n, MSG_NOSIGNAL);
-        ASSERT_TRUE(sent == (ssize_t)n || errno == EPIPE); /* turned away already */
-        return fd;
-}
-
-INSPECTED(requests_that_are_none)
-{
-        char *text = asker_text("make me a sandwich\n"), longest[300];
-
-        ASSERT_HAS(text, "{\"type\":\"error\",\"text\":\"no such request: snapshot, stats, sample MS, trace MS\"}\n"
-                         "{\"type\":\"end\",\"ok\":false}\n");
-        resha_free(text);
-        text = asker_text("\n");
-        ASSERT_HAS(text, "\"ok\":false");
-        resha_free(text);
-        memset(longest, 'x', sizeof longest - 1);
-        longest[sizeof longest - 1] = '\0';
-        text = asker_text(longest);
-        ASSERT_HAS(text, "256 bytes");
-        resha_free(text);
-        return answers_one_loop(NULL);
-}
-
-INSPECTED(clients_that_hang_up)
-{
-        char *text = NULL;
-
-        for (int i = 0; i < 20; i++) {
-                close(inspector_connect(geteuid(), getpid()));
-                close(talk("snap", 4));
-                close(talk("snapshot stacks\n", 16));
-                close(talk("sample 600000\n", 14));
-        }
-        for (int i = 0; i < 1000 && !(text && strstr(text, "\"ok\":true")); i++) { /* their places are free again */
-                resha_free(text);
-                text = asker_text("snapshot\n");
-                ASSERT_OK(resha_sleep(RESHA_MS(2)));
-        }
-        assert_whole(text);
-        resha_free(text);
-        return 0;
-}
-
-INSPECTED(a_fifth_client_is_told_so)
-{
-        int fds[4];
-
-        for (int i = 0; i < 4; i++)
-                fds[i] = talk("sample 600000\n", 14);
-        char *text = asker_text("snapshot\n");
-        ASSERT_HAS(text, "too many at a time");
-        resha_free(text);
-        for (int i = 0; i < 4; i++)
-                close(fds[i]);
-        return 0;
-}
-
-/* Neither a client that says nothing nor one that does not read holds up the end of a run; nor a long request. */
-static int leaves_clients_behind(void *arg)
-{
-        int *fds = arg;
-        RESHA_GROUP(g);
-
-        resha_group_begin(&g, &(resha_group_opts){ .background = true });
-        for (int i = 0; i < 5000; i++)
-                resha_spawn(&g, sleeps, NULL);
-        ASSERT_OK(resha_sleep(RESHA_MS(1)));
-        fds[0] = talk("", 0);
-        fds[1] = talk("snapshot stacks\n", 16);
-        fds[2] = talk("sample 600000\n", 14);
-        ASSERT_OK(resha_sleep(RESHA_MS(50)));
-        return resha_group_end(&g, 0);
-}
-
-TEST(the_end_of_a_run_waits_for_no_client)
-{
-        int fds[3];
-        struct timespec began, ended;
-
-        clock_gettime(CLOCK_MONOTONIC, &began);
-        run(leaves_clients_behind, fds);
-        clock_gettime(CLOCK_MONOTONIC, &ended);
-        if (ended.tv_sec - began.tv_sec > (TEST_SANITIZED ? 20 : 4))
-                FAIL("the run took %ld s", (long)(ended.tv_sec - began.tv_sec));
-        for (int i = 0; i < 3; i++)
-                close(fds[i]);
-}
-
-INSPECTED(a_client_that_says_nothing_is_given_up)
-{
-        struct pollfd p = { .fd = talk("snapshot", 8), .events = POLLIN };
-
-        for (int i = 0; i < 10000 && poll(&p, 1, 0) == 0; i++)
-                ASSERT_OK(resha_sleep(RESHA_MS(2)));
-        ASSERT_TRUE(p.revents & (POLLIN | POLLHUP));
-        close(p.fd);
-        return answers_one_loop(NULL);
+        return inspector_answers(NULL);
 }

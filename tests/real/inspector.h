@@ -35,4 +35,21 @@ long long inspector_number(const char *text, const char *part, const char *key);
 /* The answer came to its end, and says so. */
 void assert_whole(const char *text);
 
+#define TEST_SANITIZED (TEST_ASAN || TEST_TSAN || TEST_VALGRIND)
+
+/* A run that can be looked at. Its failure is the test's. */
+void inspector_run(resha_fn *fn, void *arg);
+
+#define INSPECTED(name) \
+        static int inspected_##name(void *unused); \
+        TEST(name) \
+        { \
+                inspector_run(inspected_##name, NULL); \
+        } \
+        static int inspected_##name(__attribute__((unused)) void *unused)
+
+/* Tasks: for a long time; and one that looks at its loop, which must be the only one. */
+int inspector_sleeps(void *arg);
+int inspector_answers(void *arg);
+
 #endif

@@ -126,3 +126,28 @@ void assert_whole(const char *text)
         if (n < sizeof end || strcmp(text + n - sizeof end + 1, end) != 0)
                 FAIL("no end: ...%s", text + (n > 300 ? n - 300 : 0));
 }
+
+void inspector_run(resha_fn *fn, void *arg)
+{
+        ASSERT_OK(test_run_opts(fn, arg, &(resha_run_opts){ .inspect = true }));
+}
+
+/* Not by a jump to the call: it stands in the stack. */
+int inspector_sleeps(void *arg)
+{
+        (void)arg;
+        int rc = resha_sleep(RESHA_S(100));
+        __asm__ volatile("" ::: "memory");
+        return rc;
+}
+
+int inspector_answers(void *arg)
+{
+        (void)arg;
+        char *text = asker_text("snapshot\n");
+        assert_whole(text);
+        ASSERT_EQ(inspector_number(text, "\"type\":\"resha\"", "loops"), 1);
+        ASSERT_EQ(inspector_count(text, "\"type\":\"loop\""), 1);
+        resha_free(text);
+        return 0;
+}

@@ -170,13 +170,13 @@ TASK(a_mutex_its_owner_and_who_waits)
         for (int i = 0; i < 3; i++)
                 resha_spawn(&g, locks, &m);
         ASSERT_OK(resha_sleep(MS(10)));
-        ASSERT_STR(
-                look("task object"),
-                "task id=2 name=\"locks\" state=\"waits\" since=10000000 what=\"sleep\" due=40000000 group=@1\n"
-                "task id=3 name=\"locks\" state=\"waits\" since=10000000 what=\"mutex\" object=@2 holders=[2] group=@1\n"
-                "object at=@2 kind=\"mutex\" owner=2 waiting=2\n"
-                "task id=4 name=\"locks\" state=\"waits\" since=10000000 what=\"mutex\" object=@2 holders=[2] "
-                "group=@1\n");
+        ASSERT_STR(look("task object"),
+                   "task id=2 name=\"locks\" state=\"waits\" since=10000000 what=\"sleep\" due=40000000 group=@1\n"
+                   "task id=3 name=\"locks\" state=\"waits\" since=10000000 what=\"mutex\" object=@2 holders=[2] "
+                   "group=@1\n"
+                   "object at=@2 kind=\"mutex\" owner=2 waiting=2\n"
+                   "task id=4 name=\"locks\" state=\"waits\" since=10000000 what=\"mutex\" object=@2 holders=[2] "
+                   "group=@1\n");
         return resha_group_end(&g, 0);
 }
 
