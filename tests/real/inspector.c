@@ -411,7 +411,7 @@ TEST(an_embedded_run_between_steps_and_in_them)
         asker_start(&a, "snapshot\n"); /* nobody takes a step */
         ASSERT_EQ(pthread_join(a.thread, NULL), 0);
         assert_whole(a.text);
-        ASSERT_HAS(a.text, "\"state\":\"inspector_sleeps\"");
+        ASSERT_HAS(a.text, "\"state\":\"sleeps\"");
         ASSERT_HAS(a.text, "\"mode\":\"blocked\"");
         ASSERT_HAS(a.text, "\"what\":\"sleep\"");
         resha_free(a.text);
