@@ -33,9 +33,11 @@ static int flush(int fd, struct text *out)
         return rc;
 }
 
-/* What the first and the last line say. */
+/* What the first and the last line say; of JSON in one piece, how far it is. */
 struct ends {
         bool first, last, fine;
+        bool quoted, escaped; /* in a string, behind its backslash */
+        uint64_t depth;       /* of brackets */
         struct text refusal[1];
 };
 
@@ -92,7 +94,24 @@ static int pass_text(struct door *d, struct text *out, struct ends *e)
         return 1;
 }
 
-/* The last character that is no space tells whether it is whole. */
+/* It is whole when all brackets are closed. */
+static void count_brackets(struct ends *e, const char *data, size_t size)
+{
+        for (size_t i = 0; i < size; i++) {
+                char c = data[i];
+                if (e->quoted) {
+                        e->quoted = e->escaped || c != '"';
+                        e->escaped = !e->escaped && c == '\\';
+                        continue;
+                }
+                e->quoted = c == '"';
+                e->depth += c == '[' || c == '{';
+                if ((c == ']' || c == '}') && e->depth)
+                        e->fine = --e->depth == 0;
+        }
+        e->fine &= e->depth == 0 && !e->quoted;
+}
+
 static int pass_json(struct door *d, struct text *out, struct ends *e)
 {
         static const char error[] = "{\"type\":\"error\"";
@@ -107,9 +126,7 @@ static int pass_json(struct door *d, struct text *out, struct ends *e)
                 return look_at(e, data, line) < 0 ? -EBADMSG : 0;
         }
         e->first = true;
-        for (size_t i = 0; i < size; i++)
-                if (data[i] != '\n' && data[i] != ' ')
-                        e->fine = data[i] == ']' || data[i] == '}';
+        count_brackets(e, data, size);
         text_add(out, data, size);
         return 1;
 }

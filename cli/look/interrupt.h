@@ -2,6 +2,8 @@
 #ifndef CLI_INTERRUPT_H
 #define CLI_INTERRUPT_H
 
+#include <termios.h>
+
 #include <resha/base.h>
 
 /* From now on Ctrl-C and SIGTERM end what waits (-EINTR) instead of the process; a second one ends it. */
@@ -12,5 +14,10 @@ int interrupt_fd(void);
 
 /* Whether one came. */
 bool interrupt_came(void);
+
+/* Sets up the terminal at stdin, until interrupt_terminal_end(). What ends the process before that, or stops it, sets
+ * it back. After interrupt_catch(). */
+void interrupt_terminal(const struct termios *before, const struct termios *now);
+void interrupt_terminal_end(void);
 
 #endif

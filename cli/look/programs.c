@@ -145,7 +145,8 @@ static void add_json(const struct process *p, const struct snapshot *s, int64_t 
         json_field_int(&line, "pid", p->pid);
         json_field_string(&line, "program", p->name);
         json_field_int(&line, "uid", p->uid);
-        json_field_int(&line, "age", age);
+        if (age >= 0)
+                json_field_int(&line, "age", age);
         if (s->ended)
                 json_field_int(&line, "loops", (int64_t)s->loops.n);
         if (*trouble)

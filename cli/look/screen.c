@@ -26,7 +26,7 @@ struct screen screen_here(void)
 static bool is_harmful(const unsigned char *p, size_t n)
 {
         if (n == 2)
-                return p[0] == 0xc2 && p[1] < 0xa0;
+                return (p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xd8 && p[1] == 0x9c);
         if (n != 3)
                 return false;
         bool general = p[0] == 0xe2 && (p[1] == 0x80 || p[1] == 0x81);

@@ -31,25 +31,24 @@ enum { VERY_MANY = 20000, SELDOM = 10, ROWS_IN_PIPE = 20 };
 
 struct keys {
         bool raw;
-        struct termios before;
 };
 
 static void keys_begin(struct keys *k)
 {
-        struct termios now;
-        k->raw = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && tcgetattr(STDIN_FILENO, &k->before) == 0 &&
+        struct termios before, now;
+        k->raw = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && tcgetattr(STDIN_FILENO, &before) == 0 &&
                  tcgetpgrp(STDIN_FILENO) == getpgrp();
         if (!k->raw)
                 return;
-        now = k->before;
+        now = before;
         now.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-        tcsetattr(STDIN_FILENO, TCSANOW, &now);
+        interrupt_terminal(&before, &now);
 }
 
 static void keys_end(struct keys *k)
 {
         if (k->raw)
-                tcsetattr(STDIN_FILENO, TCSANOW, &k->before);
+                interrupt_terminal_end();
 }
 
 /* Whether it shall end: a q, or the end of the terminal. Other keys are for nothing. */

@@ -4,7 +4,9 @@
  * name when it is whole: what has the name can be opened. */
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,6 +45,23 @@ static int give_name(const struct asked *a, const char *part)
         return EXIT_DONE;
 }
 
+/* Devices and pipes: there is nothing in them to be replaced, and they keep their names. */
+static bool is_special(const char *name)
+{
+        struct stat st;
+        return stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static int trace_to_special(const struct asked *a, struct question *q)
+{
+        int fd = open(a->output, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        if (fd < 0)
+                return fail(a, a->output, strerror(errno));
+        int rc = view_pass(a, q, fd);
+        close(fd);
+        return rc;
+}
+
 static int trace_to_file(const struct asked *a, struct question *q)
 {
         struct stat st;
@@ -76,7 +95,7 @@ static int trace_to_file(const struct asked *a, struct question *q)
 int trace_main(int argc, char **argv)
 {
         struct asked a;
-        char request[48];
+        char request[48], real[PATH_MAX];
         int rc;
         TEXT(why);
         if (!asked_begin(&a, "trace", help_trace, argc, argv, &rc))
@@ -84,7 +103,14 @@ int trace_main(int argc, char **argv)
         snprintf(request, sizeof request, "trace %lld", (long long)(a.time.ns / 1000000));
         struct question q = { .request = request, .takes = a.time.ns, .form = ANSWER_JSON };
         interrupt_catch();
-        rc = strcmp(a.output, "-") == 0 ? view_pass(&a, &q, STDOUT_FILENO) : trace_to_file(&a, &q);
+        if (a.force && realpath(a.output, real)) /* a link stays, what it leads to is replaced */
+                a.output = real;
+        if (strcmp(a.output, "-") == 0)
+                rc = view_pass(&a, &q, STDOUT_FILENO);
+        else if (is_special(a.output))
+                rc = trace_to_special(&a, &q);
+        else
+                rc = trace_to_file(&a, &q);
         if (rc == EXIT_INTERRUPTED) {
                 text_puts(&why, "interrupted: nothing was kept");
                 asked_say(&a, &why);

@@ -18,7 +18,7 @@
 #include "tree.h"
 #include "waits.h"
 
-enum { FEW = 5, SHOWN = 3, MANY_KINDS = 12, MANY_ALONE = 50 };
+enum { FEW = 5, SHOWN = 3, MANY_KINDS = 12, MANY_ALONE = 50, DEEPEST = 200 };
 
 /* A line to draw below a node: a branch, or how many there are more. */
 struct entry {
@@ -260,7 +260,8 @@ static int draw(struct drawing *d, int32_t first)
                 draw_line(d, &e, last);
                 if (e.node == NO_ROW || d->f->node[e.node].first == NO_ROW)
                         continue;
-                text_puts(&d->indent, last ? "   " : d->v->screen.ascii ? "|  " : "\u2502  ");
+                if (d->n_levels < DEEPEST) /* else lines that are mostly indent: n * n bytes of them */
+                        text_puts(&d->indent, last ? "   " : d->v->screen.ascii ? "|  " : "\u2502  ");
                 rc = descend(d, d->f->node[e.node].first);
         }
         return d->out->failed || d->indent.failed ? -ENOMEM : rc;
