@@ -11,6 +11,7 @@ values."""
 
 import bisect
 import collections
+import re
 import struct
 import time
 
@@ -24,6 +25,7 @@ STACK_MAX = 16384   # bytes of a stack that are compared
 LONG = 1 << 24      # no list has more
 FOREVER = 2**63 - 1
 ATTENTION_CANCELLED = 1
+WHOM_CHILDREN, WHOM_ONE = 0, 1  # rs_whom_form
 INSIDE = {"rs_switch", "rs_switch_new", "transfer", "park", "rs_wait", "rs_wait_for", "rs_yield", "rs_budget_yield",
           "rs_operation_wait", "rs_operation", "rs_enter", "rs_enter_slow", "rs_complete", "rs_circle_check"}
 BOTTOM = {"rs_task_entry", "rs_switch_bottom"}
@@ -107,7 +109,6 @@ class Memory:
     def __init__(self):
         self.layouts = {}
         self.texts = {0: None}
-        self.symbols = {}
 
     def layout(self, name):
         if name not in self.layouts:
@@ -131,13 +132,6 @@ class Memory:
             except (gdb.error, UnicodeError):
                 self.texts[address] = None
         return self.texts[address]
-
-    def symbol(self, address):
-        """The name of what lies there: static variables, too."""
-        if address not in self.symbols:
-            said = gdb.execute("info symbol %d" % address, to_string=True)
-            self.symbols[address] = said.split()[0] if " in section " in said else ""
-        return self.symbols[address]
 
 
 # ---- tasks ----
@@ -181,6 +175,7 @@ class Loop:
         self.tid = r["tid"]
         self.deadlines = {}
         self.owners = {}
+        self.whoms = {0: None}
         self.missing = 0  # tasks whose stacks cannot be read
         self.tasks = {}
         for task in self.read_tasks():
@@ -288,31 +283,34 @@ class Loop:
         mark_circles(self.tasks.values())
 
     def whom(self, t, by_group):
-        """As the functions rs_whom.next do."""
-        kind = self.memory.symbol(t.whom)
-        if kind == "children_whom":
+        """By what rs_whom says for who looks from outside."""
+        kind = self.whom_of(t)
+        if kind is None:
+            return []
+        if kind["form"] == WHOM_CHILDREN:
             return by_group.get(t.object, [])
-        if kind == "rs_mutex_whom":
-            r = self.memory.try_record("rs_mutex", t.object)
-            owner = self.tasks.get(r["owner"]) if r else None
-            return [owner] if owner and owner.mark == r["owner_mark"] else []
-        if kind == "handle_whom":
-            handle = self.memory.try_record("resha_task", t.object)
-            task = self.tasks.get(handle["_task"]) if handle else None
-            return [task] if task else []
-        if kind == "all_whom":
-            return self.all_of(t)
-        return []
+        try:
+            return self.one_of(t, kind) if kind["form"] == WHOM_ONE else self.many_of(t, kind)
+        except gdb.MemoryError:
+            return []
 
-    def all_of(self, t):
+    def whom_of(self, t):
+        if t.whom not in self.whoms:
+            self.whoms[t.whom] = self.memory.try_record("rs_whom", t.whom)
+        return self.whoms[t.whom]
+
+    def one_of(self, t, kind):
+        """The owner of a mutex, the task of a handle."""
+        task = self.tasks.get(struct.unpack("<Q", read(t.object + kind["at"], 8))[0])
+        if task and kind["mark_at"] and struct.unpack("<Q", read(t.object + kind["mark_at"], 8))[0] != task.mark:
+            task = None  # that one has ended, and this has its place
+        return [task] if task else []
+
+    def many_of(self, t, kind):
         """Of resha_task_wait_all(): an array of handles."""
-        watch, handle = self.memory.try_record("watch", t.wait), self.memory.layout("resha_task")
-        tasks = []
-        for i in range(min(watch["n"], LONG) if watch else 0):
-            r = self.memory.try_record("resha_task", t.object + i * handle.size)
-            if r and r["_task"] in self.tasks:
-                tasks.append(self.tasks[r["_task"]])
-        return tasks
+        n, handle = struct.unpack("<Q", read(t.wait + kind["n_at"], 8))[0], self.memory.layout("resha_task")
+        handles = (self.memory.record("resha_task", t.object + i * handle.size) for i in range(min(n, LONG)))
+        return [self.tasks[h["_task"]] for h in handles if h["_task"] in self.tasks]
 
     def thread(self):
         for thread in gdb.selected_inferior().threads():
@@ -409,11 +407,11 @@ def names_of(tasks):
 
 
 def waits(t):
-    kind = t.loop.memory.symbol(t.whom) if t.whom else ""
-    if kind == "children_whom":
+    kind = t.loop.whom_of(t)
+    if kind and kind["form"] == WHOM_CHILDREN:
         n = len(t.waits_for)
         return "waits for its children" if n == 0 else "waits for %d child%s" % (n, "" if n == 1 else "ren")
-    if kind == "rs_mutex_whom":
+    if t.what == "mutex":
         holder = "held by " + names_of(t.waits_for) if t.waits_for else "whose holder has ended without unlocking it"
         return "waits for mutex %#x, %s" % (t.object, holder)
     if t.waits_for:
@@ -623,9 +621,9 @@ def stack_of(task):
             selected.select()
 
 
-def print_stack(task, more=0):
+def print_stack(task, stack, more=0):
     print("%s: %s%s" % (task.title(), state(task), ", and %s more like it" % format(more, ",d") if more else ""))
-    for level, text in enumerate(stack_of(task)):
+    for level, text in enumerate(stack):
         print("    #%d %s" % (level, text))
 
 
@@ -655,6 +653,21 @@ def place_key(task, ranges):
         if at not in saved and i >= 0 and word < ranges[i][1]:
             places.append(word)
     return alike(task), tuple(places)
+
+
+def in_one_place(loop):
+    """(tasks, stack), for all tasks: those that wait in the same place together. What old calls have left on a stack
+    may tell likes apart; their stacks bring them together again."""
+    likes, ranges, found = collections.OrderedDict(), code_ranges(), collections.OrderedDict()
+    for t in sorted(loop.tasks.values(), key=lambda t: t.mark):
+        likes.setdefault(place_key(t, ranges), []).append(t)
+    for tasks in likes.values():
+        stack = stack_of(tasks[0])
+        places = tuple(re.sub(r"=[^,)]*", "", text) for text in stack)  # without what arguments are
+        found.setdefault((alike(tasks[0]), places), (tasks, stack))
+        if found[(alike(tasks[0]), places)][0] is not tasks:
+            found[(alike(tasks[0]), places)][0].extend(tasks)
+    return found.values()
 
 
 # ---- commands ----
@@ -716,15 +729,13 @@ resha bt all: of all tasks; those that wait in one place are shown once, and cou
             raise gdb.GdbError("resha bt ID, or resha bt all: whose stack? `resha tasks` shows the numbers")
         all_loops = loops()
         if name != "all":
-            print_stack(find_task(all_loops, name))
+            task = find_task(all_loops, name)
+            print_stack(task, stack_of(task))
             return
         for loop in all_loops:
             print(loop.head())
-            likes, ranges = collections.OrderedDict(), code_ranges()
-            for t in sorted(loop.tasks.values(), key=lambda t: t.mark):
-                likes.setdefault(place_key(t, ranges), []).append(t)
-            for tasks in likes.values():
-                print_stack(tasks[0], len(tasks) - 1)
+            for tasks, stack in in_one_place(loop):
+                print_stack(tasks[0], stack, len(tasks) - 1)
 
 
 class Select(gdb.Command):

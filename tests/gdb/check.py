@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -191,6 +192,68 @@ def programs_without_debug_information():
                 p.kill()
     has(text, "^libresha (has no debug information|is not loaded.*stripped)")
     has_not(text, "Traceback|Python Exception")
+
+
+def normal(text):
+    """Without what differs from run to run, or build to build; which calls the library has is the compiler's affair."""
+    text = re.sub(r"^    .*\(libresha.*\n|^    #\d+ .*/src/.*\n", "", text, flags=re.M)
+    text = re.sub(r"process \d+", "process N", re.sub(r"\+?0x[0-9a-f]+", "N", text))
+    text = re.sub(r"[\d.]+ (ms|s|min)( left|\b)", "T", text)
+    return re.sub(r"^(    )#\d+ ", r"\1", text, flags=re.M)
+
+
+@case
+def the_page():
+    """docs/debugging.md shows what its program prints, and gdb of it."""
+    with open(os.path.join(os.environ["RESHA_SOURCE"], "docs", "debugging.md"), encoding="utf-8") as f:
+        page = f.read()
+    program = re.search(r"^```c\n(.*?)^```", page, re.M | re.S)[1]
+    dump, _, tree, stack = re.findall(r"^```text\n(.*?)^```", page, re.M | re.S)
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "shop.c"), "w", encoding="utf-8") as f:
+            f.write(program)
+        library = os.path.dirname(SCRIPT)
+        subprocess.run([*os.environ.get("CC", "cc").split(), "-std=gnu17", "-g", "-Wall", "-Wextra", "-Werror",
+                        "-I" + os.path.join(os.environ["RESHA_SOURCE"], "include"), "shop.c", "-o", "shop",
+                        "-L" + library, "-Wl,-rpath," + library, "-lresha"], cwd=folder, check=True)
+        shop = os.path.join(folder, "shop")
+        printed = subprocess.run([shop], env={**os.environ, "RESHA_BACKEND": "sim:0"}, capture_output=True, text=True,
+                                 check=True).stdout
+        assert normal(printed).startswith(normal(dump)), printed
+        assert printed.count("wait_for_customers\" from") == 15, printed
+        with subprocess.Popen([shop], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
+            try:
+                time.sleep(1)
+                text = attach(p, "echo TREE\\n", "resha tree", "echo STACK\\n", "resha bt 2", "echo END\\n")
+            finally:
+                p.kill()
+    shown = re.search(r"^TREE\n(.*)^STACK\n(.*)^END$", text, re.M | re.S)
+    assert shown and normal(shown[1]) == normal(tree) and normal(shown[2]) == normal(stack), text
+
+
+# ---- another processor ----
+
+@case
+def emulated():
+    """AArch64: one that does not sign return addresses, whose mask the emulator does not tell."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = str(s.getsockname()[1])
+    root = "/usr/aarch64-linux-gnu"
+    argv = ["qemu-aarch64", "-cpu", "cortex-a72", "-L", root, "-g", port, SUBJECT, "many", "20"]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
+        try:
+            text = gdb([], "set sysroot " + root, "file " + SUBJECT, "set tcp connect-timeout 20",
+                       "target remote 127.0.0.1:" + port, "break abort", "continue", "resha tree", "resha bt 3",
+                       "resha bt all", "resha task 4", "bt", "kill")
+        finally:
+            p.kill()
+    if "not supported" in text or "Truncated register" in text:
+        skip("this gdb is not for that processor")
+    stack = (r"^    #0 resha_event_wait \(", r"^    #1 inner \(", r"^    #2 waiter \(")
+    has(text, r"^loop 1.*: 21 tasks$", r"^#1 main: runs", r"(^  #\d+ waiter .*\n){10}", r"^  \.\.\. 10 more like these",
+        r"^#3 waiter ", *stack, r"^#1 main: runs$", r"^    #\d many \(", r"^#2 waiter .*, and 19 more like it$", *stack,
+        r" in resha_event_wait \(", r" in inner \(", r" in waiter \(")
 
 
 # ---- core files ----
