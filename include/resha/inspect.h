@@ -21,8 +21,10 @@
 RESHA_BEGIN_DECLS
 
 /* Writes all tasks of the running loop to a descriptor, as text: of each its name and place of spawn, what it does or
- * waits for, since when, and its stack with functions and lines. It blocks the loop for as long as that takes; an
- * inspector is not needed. 0; -EPERM outside a loop; what write(2) fails with. [loop] */
+ * waits for and who holds that, since when, until when, and its stack with functions and lines (docs/debugging.md). It
+ * blocks the loop for as long as that takes; an inspector is not needed. Works in the simulated world, in report sinks,
+ * and on a task's stack that is nearly full. 0; -EPERM outside a loop; -ENOMEM; what write(2) fails with, -EAGAIN for a
+ * descriptor that does not block and is full: then a part was written. [loop] */
 RESHA_API int resha_dump(int fd);
 
 RESHA_END_DECLS
