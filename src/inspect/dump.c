@@ -149,7 +149,7 @@ static size_t stack_of(struct dump *d)
                 return rs_task_stack(d->own, w->seen.at, d->addresses, RS_STACKS_DEPTH);
         for (int i = 0; i < TRIES && n == 0; i++) {
                 if (i > 0) /* it may be in the handler of the signal that asks for this, where it cannot be held */
-                        rs_door_wait(-1, false, -1, rs_sys_now() + PAUSE_NS);
+                        rs_door_wait(-1, 0, -1, rs_sys_now() + PAUSE_NS);
                 n = rs_stacks_running(d->tid, w->at, w->seen.at, d->addresses, RS_STACKS_DEPTH);
         }
         return n;

@@ -6,6 +6,7 @@
  * so; one that it takes later is its own from then on. It is written with the lock, so a run cannot end under it. */
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static void *serve(void *arg)
 {
         int asked = dumper.asked, stop = dumper.stop;
 
-        while (rs_door_wait(asked, false, stop, INT64_MAX) == 1) {
+        while (rs_door_wait(asked, POLLIN, stop, INT64_MAX) == 1) {
                 rs_sys_eventfd_clear(asked);
                 rs_lock(&dumper.lock);
                 for (struct rs_node *n = dumper.all.first; n; n = n->next) {
