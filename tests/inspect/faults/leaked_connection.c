@@ -5,7 +5,7 @@
 
 #include <resha/resha.h>
 
-enum { ASKED = 30 };
+enum { ASKED = 90 };
 
 struct server {
         uint16_t port;
