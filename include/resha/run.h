@@ -29,7 +29,7 @@ enum resha_report_kind {
         RESHA_REPORT_TASK, /* resha_report_tasks() */
         /* a server has run out of descriptors, memory or stacks: it pauses, and goes on when there is room. Once for
          * each shortage, at most once a second. Or all threads for look-ups hang, and a look-up was given up before it
-         * began */
+         * began. Or there is no room for the rest of the file of RESHA_TRACE */
         RESHA_REPORT_SHORTAGE,
         RESHA_REPORT_SLOW, /* a task ran for longer than slow_step from one wait to the next */
         /* streams, listeners, datagram sockets, files or subscriptions to signals were not closed at its end */

@@ -27,6 +27,7 @@ void rs_stats(const struct rs_loop *l, int64_t now, resha_stats *s)
                 .age = { now - c->began },
                 .slept = { c->slept },
                 .polls = l->polls,
+                .calls = l->backend->calls,
                 .sleeps = c->sleeps,
                 .switches = l->switches,
                 .spawned = spawned,

@@ -18,7 +18,6 @@
 #include "inspect/trace.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +25,7 @@
 #include "core/core.h"
 #include "inspect/follow.h"
 
-enum { LOOP_TRACK = 2000000000, TELL_SLABS = 4, BATCH = 128, LAST_WORDS = 1024 };
+enum { LOOP_TRACK = 2000000000, TELL_SLABS = 4, BATCH = 128, LAST_WORDS = 1024, FLOW_BYTES = 512 };
 
 struct rs_trace {
         struct rs_trace_out *out;
@@ -57,6 +56,7 @@ void rs_trace_open(struct rs_trace_out *out, int (*write)(void *arg, const char 
         out->arg = arg;
         out->limit = limit;
         out->bytes = out->dropped = 0;
+        out->traces = 0;
         out->failed = 0;
         out->used = 0;
 }
@@ -96,18 +96,43 @@ struct line {
 
 _Static_assert(sizeof((struct line *)0)->text < sizeof((struct rs_trace_out *)0)->text, "a line fits");
 
-static void add(struct line *line, const char *format, ...) RESHA_PRINTF(2, 3);
-
-static void add(struct line *line, const char *format, ...)
+/* By hand: printf() takes several times as long, and what is written too slowly is lost. */
+static void add_bytes(struct line *line, const char *s, size_t n)
 {
         size_t left = sizeof line->text - line->n;
-        va_list args;
 
-        va_start(args, format);
-        int n = vsnprintf(line->text + line->n, left, format, args);
-        va_end(args);
-        if (n > 0)
-                line->n += (size_t)n < left ? (size_t)n : left - 1;
+        n = n < left ? n : left;
+        memcpy(line->text + line->n, s, n);
+        line->n += n;
+}
+
+static void add(struct line *line, const char *s)
+{
+        add_bytes(line, s, strlen(s));
+}
+
+/* At least so many digits. */
+static void add_digits(struct line *line, uint64_t n, int least)
+{
+        char digits[20];
+        size_t at = sizeof digits;
+
+        for (; n || least > 0; n /= 10, least--)
+                digits[--at] = (char)('0' + n % 10);
+        add_bytes(line, digits + at, sizeof digits - at);
+}
+
+static void add_number(struct line *line, int64_t n)
+{
+        if (n < 0)
+                add(line, "-");
+        add_digits(line, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 1);
+}
+
+static void add_hex(struct line *line, uint64_t n, int digits)
+{
+        for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
+                add_bytes(line, &"0123456789abcdef"[n >> shift & 15], 1);
 }
 
 /* Bytes of the character at s, 0 if that is none of UTF-8. */
@@ -123,7 +148,7 @@ static size_t character(const unsigned char *s)
         return odd ? 0 : n;
 }
 
-enum { STRING_MOST = 120 };
+enum { STRING_MOST = 300 };
 
 static void add_string(struct line *line, const char *s)
 {
@@ -133,48 +158,64 @@ static void add_string(struct line *line, const char *s)
         add(line, "\"");
         while (*c && most--) {
                 size_t n = character(c);
-                if (n == 0)
+                if (RS_UNLIKELY(n == 0)) {
                         add(line, "?");
-                else if (*c < ' ' || *c == 0x7f)
-                        add(line, "\\u%04x", *c);
-                else
-                        add(line, "%s%.*s", *c == '"' || *c == '\\' ? "\\" : "", (int)n, (const char *)c);
+                } else if (RS_UNLIKELY(*c < ' ' || *c == 0x7f)) {
+                        add(line, "\\u");
+                        add_hex(line, *c, 4);
+                } else {
+                        if (RS_UNLIKELY(*c == '"' || *c == '\\'))
+                                add(line, "\\");
+                        add_bytes(line, (const char *)c, n);
+                }
                 c += n ? n : 1;
         }
-        add(line, "%s\"", *c ? "..." : "");
+        add(line, *c ? "...\"" : "\"");
 }
 
-static void add_time(struct line *line, const char *key, int64_t ns)
+static void add_time(struct line *line, int64_t ns)
 {
         uint64_t whole = ns < 0 ? 0 : (uint64_t)ns;
 
-        add(line, ",\"%s\":%" PRIu64 ".%03" PRIu64, key, whole / 1000, whole % 1000);
+        add_digits(line, whole / 1000, 1);
+        add(line, ".");
+        add_digits(line, whole % 1000, 3);
 }
 
 static void begin(struct line *line, const struct rs_trace *t, const char *ph, uint32_t track, int64_t ts)
 {
         line->n = 0;
         line->args = false;
-        add(line, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":%" PRIu32, ph, t->loop, track);
-        add_time(line, "ts", ts);
+        add(line, "{\"ph\":\"");
+        add(line, ph);
+        add(line, "\",\"pid\":");
+        add_number(line, t->loop);
+        add(line, ",\"tid\":");
+        add_number(line, track);
+        add(line, ",\"ts\":");
+        add_time(line, ts);
 }
 
 static void add_name(struct line *line, const char *category, const char *name)
 {
-        add(line, ",\"cat\":\"%s\",\"name\":", category);
+        add(line, ",\"cat\":\"");
+        add(line, category);
+        add(line, "\",\"name\":");
         add_string(line, name);
 }
 
 static void arg(struct line *line, const char *key)
 {
-        add(line, "%s\"%s\":", line->args ? "," : ",\"args\":{", key);
+        add(line, line->args ? ",\"" : ",\"args\":{\"");
+        add(line, key);
+        add(line, "\":");
         line->args = true;
 }
 
 static void arg_number(struct line *line, const char *key, int64_t n)
 {
         arg(line, key);
-        add(line, "%" PRId64, n);
+        add_number(line, n);
 }
 
 static void arg_string(struct line *line, const char *key, const char *s)
@@ -183,14 +224,19 @@ static void arg_string(struct line *line, const char *key, const char *s)
         add_string(line, s);
 }
 
-/* last: it is written although there is no room left. */
+/* For n bytes, and last words behind them. */
+static bool room(const struct rs_trace_out *out, size_t n)
+{
+        return !out->limit || out->bytes + n + LAST_WORDS * (uint64_t)out->traces <= out->limit;
+}
+
+/* last: it is written although there is no room left. From the first that is not on, none is. */
 static void finish(struct rs_trace *t, struct line *line, bool last)
 {
         struct rs_trace_out *out = t->out;
-        size_t spare = last ? 0 : LAST_WORDS;
 
         add(line, line->args ? "}}" : "}");
-        if (out->limit && out->bytes + line->n + spare > out->limit) {
+        if (!last && (out->dropped || !room(out, line->n))) {
                 out->dropped++;
                 return;
         }
@@ -247,7 +293,8 @@ static void begin_span(struct line *line, struct rs_trace *t, uint32_t track, in
 {
         from = from < t->start ? t->start : from;
         begin(line, t, "X", track, from);
-        add_time(line, "dur", to > from ? to - from : 0);
+        add(line, ",\"dur\":");
+        add_time(line, to > from ? to - from : 0);
 }
 
 static uint32_t track_number(uint32_t task)
@@ -261,7 +308,8 @@ static void tie(struct rs_trace *t, const char *ph, uint32_t track, int64_t ts, 
 
         begin(&line, t, ph, track, ts);
         add_name(&line, "wake", name);
-        add(&line, ",\"id\":%" PRIu64, (uint64_t)t->loop << 40 | t->flows);
+        add(&line, ",\"id\":");
+        add_number(&line, (int64_t)((uint64_t)t->loop << 40 | t->flows));
         if (*ph == 'f')
                 add(&line, ",\"bp\":\"e\"");
         finish(t, &line, false);
@@ -274,10 +322,14 @@ static void flow(struct rs_trace *t, struct rs_track *k)
 
         if (!k->linked)
                 return;
+        k->linked = false;
+        if (!room(t->out, FLOW_BYTES) || t->out->dropped) {
+                t->out->dropped++;
+                return;
+        }
         t->flows++;
         tie(t, "s", track_number(k->waker), k->woken, name);
         tie(t, "f", k->id, k->since, name);
-        k->linked = false;
 }
 
 static void span_run(struct rs_trace *t, struct rs_track *k, int64_t to)
@@ -313,7 +365,9 @@ static void span_wait(struct rs_trace *t, struct rs_track *k, int64_t to)
                 arg_number(&line, "held_by", k->whom);
         if (k->object && t->addresses) {
                 arg(&line, "object");
-                add(&line, "\"0x%" PRIx64 "\"", k->object);
+                add(&line, "\"0x");
+                add_hex(&line, k->object, 12);
+                add(&line, "\"");
         }
         if (k->since < t->start)
                 arg_number(&line, "before_ns", t->start - k->since);
@@ -335,6 +389,9 @@ static void span(struct rs_follow *f, struct rs_track *k)
 {
         struct rs_trace *t = f->arg;
 
+        if (!k->named && k->state != RS_SPAN_NONE)
+                name_task(f, k); /* it was passed over when its name was told */
+        k->named = true;
         switch (k->state) {
         case RS_SPAN_NONE: break;
         case RS_SPAN_RUN: span_run(t, k, f->now); break;
@@ -425,7 +482,9 @@ static void drain(struct rs_trace *t)
         if (!t->named)
                 name_loop(t, t->backend);
         t->named = true;
-        while ((n = rs_ring_read(&t->reader, events, BATCH, &gap)) || gap) {
+        /* What is there now: a loop that does nothing else may write faster than this reads. */
+        uint64_t end = __atomic_load_n(&t->reader.ring->at, __ATOMIC_ACQUIRE);
+        while (t->reader.at < end && ((n = rs_ring_read(&t->reader, events, BATCH, &gap)) || gap)) {
                 if (gap) {
                         rs_follow_end(&t->follow, t->follow.now);
                         rs_follow_gap(&t->follow);
@@ -459,6 +518,7 @@ struct rs_trace *rs_trace_new(struct rs_trace_out *out, unsigned loop, const cha
                 return NULL;
         }
         t->out = out;
+        out->traces++;
         t->loop = loop;
         t->ring = r;
         snprintf(t->program, sizeof t->program, "%s", program);
@@ -555,13 +615,15 @@ static void last_words(struct rs_trace *t)
                                       "they could be written",
                                       t->reader.lost, t->gaps);
         if (t->follow.passed)
-                snprintf(text + n, sizeof text - n, "; %" PRIu64 " tasks have no track: there are %d at most",
-                         t->follow.passed, RS_TRACE_TRACKS);
+                snprintf(text + n, sizeof text - n,
+                         "; %" PRIu64
+                         " tasks have no track from their beginning on: %d are followed at a time, %d in all",
+                         t->follow.passed, RS_TRACE_TASKS, RS_TRACE_TRACKS);
         begin(&line, t, "i", LOOP_TRACK, t->follow.now);
         add_name(&line, "note", "note");
         add(&line, ",\"s\":\"p\"");
         arg(&line, "text");
-        add(&line, "\"%s\"", text);
+        add_string(&line, text);
         finish(t, &line, true);
 }
 

@@ -38,6 +38,7 @@ struct rs_trace_out {
         void *arg;
         uint64_t limit, bytes; /* limit 0: none */
         uint64_t dropped;      /* events, for the limit */
+        unsigned traces;       /* that have been written to it, or will be: each has its last words */
         int failed;            /* what write said */
         size_t used;
         char text[8192];

@@ -40,6 +40,7 @@ static int file_register(struct kn_file *f)
         int epfd = ep_of(f->base.backend)->epfd;
         int rc = rs_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, f->base.fd, &event);
 
+        f->base.backend->calls++;
         if (rc == -EEXIST)
                 rc = rs_sys_epoll_ctl(epfd, EPOLL_CTL_MOD, f->base.fd, &event);
         f->registered = rc == 0;
@@ -133,6 +134,7 @@ static int ep_wait(struct rs_backend *b, int64_t deadline)
         struct ep *e = ep_of(b);
 
         kn_go(&e->kn);
+        b->calls++;
         int n = rs_sys_epoll_wait(e->epfd, e->events, EP_EVENTS_MAX, kn_timeout(&e->kn, deadline));
 
         for (int i = 0; i < n; i++) {

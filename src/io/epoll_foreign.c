@@ -46,6 +46,7 @@ static int foreign_arm(struct ep *e, struct ep_foreign *p, int fd, short events)
         };
         int rc = rs_sys_epoll_ctl(e->epfd, p->registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
 
+        e->kn.base.calls++;
         if (rc == -ENOENT) /* it was closed, and this is another one */
                 rc = rs_sys_epoll_ctl(e->epfd, EPOLL_CTL_ADD, fd, &event);
         else if (rc == -EEXIST) /* it was closed, and is back by dup(2) */
@@ -81,6 +82,7 @@ void ep_foreign_cancel(struct ep *e, struct rs_op *op)
 
         p->op = NULL;
         p->registered = false;
+        e->kn.base.calls++;
         (void)rs_sys_epoll_ctl(e->epfd, EPOLL_CTL_DEL, op->fd, NULL);
 }
 

@@ -244,6 +244,7 @@ static ssize_t try_connect(struct kn_file *f, const struct rs_op *op)
 
 ssize_t kn_try(struct kn_file *f, struct rs_op *op)
 {
+        f->base.backend->calls++;
         switch (op->kind) {
         case RS_OP_READ: return try_read(f, op);
         case RS_OP_WRITE: return try_write(f, op);

@@ -60,7 +60,7 @@ void rs_record_end(struct rs_run *r)
         rs_ring_stop(l);
         int rc = r->trace ? rs_trace_file_end(r->trace) : 0;
         if (rc < 0)
-                rs_report(l, RESHA_REPORT_FALLBACK, rc, NULL, "the trace in %s is cut: %s", getenv("RESHA_TRACE"),
+                rs_report(l, RESHA_REPORT_SHORTAGE, rc, NULL, "the trace in %s is cut: %s", getenv("RESHA_TRACE"),
                           resha_strerror(rc));
         r->trace = NULL;
 }
