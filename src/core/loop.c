@@ -191,6 +191,14 @@ static void loops_add(struct rs_loop *l)
         rs_unlock(&loops_lock);
 }
 
+void rs_loops_each(void (*fn)(struct rs_loop *l, void *arg), void *arg)
+{
+        rs_lock(&loops_lock);
+        for (struct rs_loop *l = rs_loops; l; l = l->next_loop)
+                fn(l, arg);
+        rs_unlock(&loops_lock);
+}
+
 /* One of a forked child's parent is in no list. */
 static void loops_remove(struct rs_loop *l)
 {

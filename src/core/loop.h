@@ -105,6 +105,9 @@ struct rs_loop {
  * this. */
 extern struct rs_loop *rs_loops;
 
+/* With that lock: none of them ends meanwhile. fn must not begin or end a run. [any thread] */
+void rs_loops_each(void (*fn)(struct rs_loop *l, void *arg), void *arg);
+
 extern _Thread_local struct rs_loop *rs_loop_current __attribute__((tls_model("initial-exec")));
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { READY_MOST = 10000 };
 
-uint64_t rs_stats_ready(const struct rs_loop *l)
+static uint64_t count_ready(const struct rs_loop *l)
 {
         uint64_t n = 0;
 
@@ -48,13 +48,19 @@ void rs_stats(const struct rs_loop *l, int64_t now, resha_stats *s)
                 s->lag[i] = c->lag[i];
 }
 
+void rs_stats_here(struct rs_loop *l, resha_stats *s)
+{
+        rs_stats(l, rs_now(l), s);
+        s->ready = count_ready(l);
+        s->calls = l->backend->calls;
+}
+
 int resha_stats_get(resha_stats *ret_stats)
 {
         struct rs_loop *l = rs_loop_current;
 
         if (!l)
                 return -EPERM;
-        rs_stats(l, rs_now(l), ret_stats);
-        ret_stats->ready = rs_stats_ready(l);
+        rs_stats_here(l, ret_stats);
         return 0;
 }

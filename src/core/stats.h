@@ -40,8 +40,9 @@ static inline void rs_lag(struct rs_counters *c, int64_t ns)
                 c->lag_most = ns;
 }
 
-/* Of a loop, or of a copy of its struct; of that, nobody knows who is ready. */
+/* Of a loop, or of a copy of its struct: without what lies elsewhere. */
 void rs_stats(const struct rs_loop *l, int64_t now, resha_stats *ret_stats);
-uint64_t rs_stats_ready(const struct rs_loop *l); /* on its thread */
+/* On its thread: all. */
+void rs_stats_here(struct rs_loop *l, resha_stats *ret_stats);
 
 #endif

@@ -253,14 +253,16 @@ static bool add_loop(struct rs_metrics *m, unsigned number, struct rs_loop *l, b
 {
         resha_stats stats;
         struct rs_loop copy;
+        struct rs_backend backend;
 
         if (here) {
-                rs_stats(l, rs_now(l), &stats);
-                stats.ready = rs_stats_ready(l);
+                rs_stats_here(l, &stats);
         } else {
                 if (!rs_observe_read(&copy, l, sizeof copy))
                         return false;
                 rs_stats(&copy, rs_sys_now(), &stats);
+                if (rs_observe_read(&backend, copy.backend, sizeof backend))
+                        stats.calls = backend.calls;
         }
         add_stats(m, number, &stats);
         return true;
@@ -421,6 +423,13 @@ int rs_metrics_text(const struct rs_metrics *m, char **ret_text, size_t *ret_siz
 
 /* ---- the public calls ---- */
 
+/* Whatever another thread's loop does meanwhile, it does not end. */
+static void add_other(struct rs_loop *l, void *m)
+{
+        if (l != rs_loop_current)
+                rs_metrics_add(m, l, false);
+}
+
 int resha_stats_text(char **ret_text, size_t *ret_size)
 {
         struct rs_loop *l = rs_loop_current;
@@ -429,8 +438,10 @@ int resha_stats_text(char **ret_text, size_t *ret_size)
         if (!l)
                 return -EPERM;
         struct rs_metrics *m = rs_metrics_new();
-        if (m)
+        if (m) {
                 rs_metrics_add(m, l, true);
+                rs_loops_each(add_other, m);
+        }
         int rc = m ? rs_metrics_text(m, ret_text, &size) : -ENOMEM;
         rs_metrics_free(m);
         if (rc == 0 && ret_size)
