@@ -35,8 +35,8 @@ typedef struct resha_stats {
         uint64_t shown;       /* streams, listeners, files, pools and so on that are open */
         uint64_t descriptors; /* those of them that have a file descriptor */
         /* How long what became ready waited for the loop, one at each look: the time that tasks ran since the look
-         * before, or by how much the first timer came late after a sleep. lag[i]: those of at most 2^i us that were
-         * longer than 2^(i-1); the last: all above. In an embedded run only timers. */
+         * before, or by how much the first timer came late after a sleep. lag[i]: those of at most 2^(10+i) ns, which
+         * is some 2^i us, that were longer than half of that; the last: all above. In an embedded run only timers. */
         uint64_t lag[RESHA_LAG_BUCKETS];
         resha_duration lag_sum, lag_most;
         uint64_t _reserved[16];

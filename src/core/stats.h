@@ -22,11 +22,11 @@ struct rs_counters {
         uint64_t lag[RESHA_LAG_BUCKETS];
 };
 
-/* Index of the first power of two microseconds that is not less: of 1,000 ns 0, of 1,001 ns 1. */
+/* Index i of the first 2^(10+i) ns that is not less: of 1,024 ns 0, of 1,025 ns 1. */
 static inline unsigned rs_lag_bucket(int64_t ns)
 {
-        uint64_t us = ((uint64_t)ns + 999) / 1000;
-        unsigned bits = us > 1 ? 64 - (unsigned)__builtin_clzll(us - 1) : 0;
+        uint64_t below = (uint64_t)(ns - (ns > 0)) >> 10;
+        unsigned bits = 63 - (unsigned)__builtin_clzll(below << 1 | 1);
 
         return bits < RESHA_LAG_BUCKETS ? bits : RESHA_LAG_BUCKETS - 1;
 }

@@ -390,11 +390,11 @@ static void say_lag(struct text *t, const struct histogram *h)
         uint64_t below = 0;
 
         for (unsigned i = 0; i < RESHA_LAG_BUCKETS; i++) {
-                uint64_t us = UINT64_C(1) << i;
+                uint64_t ns = UINT64_C(1) << (10 + i);
                 below += h->buckets[i];
                 say(t, "resha_loop_lag_seconds_bucket{loop=\"%u\",le=\"", h->loop);
                 if (i < RESHA_LAG_BUCKETS - 1)
-                        say(t, "%" PRIu64 ".%06" PRIu64 "\"} %" PRIu64 "\n", us / 1000000, us % 1000000, below);
+                        say(t, "%" PRIu64 ".%09" PRIu64 "\"} %" PRIu64 "\n", ns / 1000000000, ns % 1000000000, below);
                 else
                         say(t, "+Inf\"} %" PRIu64 "\n", below);
         }

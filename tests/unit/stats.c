@@ -110,17 +110,19 @@ TEST(stats_outside_of_a_loop_are_refused)
 
 /* ---- the lag ---- */
 
-TEST(lag_buckets_are_powers_of_two_of_microseconds)
+TEST(lag_buckets_are_powers_of_two_of_nanoseconds)
 {
+        const int64_t top = INT64_C(1) << (10 + RESHA_LAG_BUCKETS - 2);
+
         ASSERT_EQ(rs_lag_bucket(0), 0);
-        ASSERT_EQ(rs_lag_bucket(1000), 0);
-        ASSERT_EQ(rs_lag_bucket(1001), 1);
-        ASSERT_EQ(rs_lag_bucket(2000), 1);
-        ASSERT_EQ(rs_lag_bucket(2001), 2);
-        ASSERT_EQ(rs_lag_bucket(4000), 2);
-        ASSERT_EQ(rs_lag_bucket(4194304 * INT64_C(1000)), RESHA_LAG_BUCKETS - 2);
-        ASSERT_EQ(rs_lag_bucket(4194304 * INT64_C(1000) + 1), RESHA_LAG_BUCKETS - 1);
-        ASSERT_EQ(rs_lag_bucket(INT64_MAX - 1000), RESHA_LAG_BUCKETS - 1);
+        ASSERT_EQ(rs_lag_bucket(1), 0);
+        ASSERT_EQ(rs_lag_bucket(1024), 0);
+        ASSERT_EQ(rs_lag_bucket(1025), 1);
+        ASSERT_EQ(rs_lag_bucket(2048), 1);
+        ASSERT_EQ(rs_lag_bucket(2049), 2);
+        ASSERT_EQ(rs_lag_bucket(top), RESHA_LAG_BUCKETS - 2);
+        ASSERT_EQ(rs_lag_bucket(top + 1), RESHA_LAG_BUCKETS - 1);
+        ASSERT_EQ(rs_lag_bucket(INT64_MAX), RESHA_LAG_BUCKETS - 1);
 }
 
 static uint64_t longer_than(const resha_stats *s, unsigned bucket)
