@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that shows its figures: a server of /metrics for Prometheus, on a port of its own beside the work. Here the
- * work is a pool's, a client asks for the figures once, and the page is printed. docs/monitoring.md explains it. */
+/* G12: Figures for monitoring. A server of /metrics for Prometheus, beside the work. With a port it serves there until
+ * it is stopped; without one it asks itself once, and prints what the page says of the program's own figures. */
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <resha/resha.h>
@@ -47,16 +47,17 @@ static void text_free(char **text)
 static int metrics(resha_stream *s, void *arg)
 {
         char *text RESHA_CLEANUP(text_free) = NULL;
-        char line[1024];
+        static const resha_separator end = { .text = "\r\n\r\n" };
+        char head[4096];
         size_t size;
         RESHA_SCOPE(most);
 
         (void)arg;
         resha_timeout_begin(&most, RESHA_S(5)); /* a client that hangs is no reason to keep its connection */
-        ssize_t n = resha_read_until(s, line, sizeof line, "\r\n\r\n", 4);
+        ssize_t n = resha_read_until(s, &end, 1, head, sizeof head, NULL);
         if (n <= 0)
                 return resha_scope_end(&most, (int)n);
-        if (strncmp(line, "GET /metrics ", 13) != 0)
+        if (strncmp(head, "GET /metrics ", 13) != 0)
                 return resha_scope_end(&most, answer(s, "404 Not Found", "text/plain", "", 0));
         int rc = resha_stats_text(&text, &size);
         if (rc == 0)
@@ -97,41 +98,51 @@ static int work(struct work *w)
 static int print_page(uint16_t port)
 {
         resha_stream *s RESHA_CLEANUP(resha_stream_closep) = NULL;
-        char buf[4096];
+        static const char request[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        char line[512];
         ssize_t n;
         int rc = resha_tcp_connect("127.0.0.1", port, &s);
 
         if (rc == 0)
-                rc = resha_write_all(s, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", 43, NULL);
+                rc = resha_write_all(s, request, sizeof request - 1, NULL);
         if (rc < 0)
                 return rc;
-        while ((n = resha_read(s, buf, sizeof buf)) > 0)
-                fwrite(buf, 1, (size_t)n, stdout);
+        while ((n = resha_read_line(s, line, sizeof line)) > 0)
+                if (strstr(line, "demo_"))
+                        fputs(line, stdout);
         return (int)n;
+}
+
+static int with_server(resha_listener *l, uint16_t port)
+{
+        struct work w RESHA_CLEANUP(work_end) = { .figures = { 0 } };
+        resha_addr addr;
+        RESHA_GROUP(g);
+
+        int rc = resha_listener_addr(l, &addr);
+        if (rc < 0)
+                return rc;
+        resha_group_begin(&g, &(resha_group_opts){ .background = true }); /* it ends with the work */
+        resha_spawn(&g, serve, l);
+        rc = work(&w);
+        if (rc >= 0)
+                rc = port ? resha_sleep(RESHA_FOREVER) : print_page(resha_addr_port(&addr));
+        return resha_group_end(&g, rc);
 }
 
 static int program(void *arg)
 {
         resha_listener *l RESHA_CLEANUP(resha_listener_closep) = NULL;
-        struct work w RESHA_CLEANUP(work_end) = { .figures = { 0 } };
-        resha_addr addr;
-        RESHA_GROUP(g);
+        const uint16_t *given = arg;
+        uint16_t port = given ? *given : 0;
+        int rc = resha_tcp_listen("127.0.0.1", port, &l);
 
-        (void)arg;
-        int rc = resha_tcp_listen("127.0.0.1", 0, &l); /* a port that is free; a service has a fixed one */
-        if (rc == 0)
-                rc = resha_listener_addr(l, &addr);
-        if (rc < 0)
-                return rc;
-        resha_group_begin(&g, &(resha_group_opts){ .background = true }); /* ends with the work */
-        resha_spawn(&g, serve, l);
-        rc = work(&w);
-        if (rc >= 0)
-                rc = print_page(resha_addr_port(&addr));
-        return resha_group_end(&g, rc);
+        return rc < 0 ? rc : with_server(l, port);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-        return resha_main(program, NULL);
+        uint16_t port = argc > 1 ? (uint16_t)strtoul(argv[1], NULL, 10) : 0;
+
+        return resha_main(program, &port);
 }

@@ -42,14 +42,14 @@ typedef struct resha_stats {
         uint64_t _reserved[16];
 } resha_stats;
 
-/* Those of the running loop. 0, or -EPERM outside of a loop. Looks at up to 10,000 tasks that are ready.
- * [loop] */
+/* Those of the running loop. 0, or -EPERM outside of a loop. Looks at up to 10,000 tasks that are ready. [loop] */
 RESHA_API int resha_stats_get(resha_stats *ret_stats);
 
 /* All figures of the loops of this process, their pools, sessions and whatever is shown (shown.h), in the text format
- * 0.0.4 of Prometheus ("text/plain; version=0.0.4"): each loop's with label loop="1" and so on. *ret_text ends with a
- * NUL and is freed with resha_free(); ret_size, without it, may be NULL. 0, -ENOMEM, -EPERM outside of a loop.
- * [loop] */
+ * 0.0.4 of Prometheus ("text/plain; version=0.0.4"): each loop's with label loop="1" and so on. Of other threads'
+ * loops, what an object brings up to date only when it is asked (lengths of queues, threads that are busy) is as it was
+ * at the call before. *ret_text ends with a NUL and is freed with resha_free(); ret_size, without it, may be NULL. 0,
+ * -ENOMEM, -EPERM outside of a loop. [loop] */
 RESHA_API int resha_stats_text(char **ret_text, size_t *ret_size);
 
 /* The same, written to the descriptor: a file or a pipe, which it may wait for with the whole thread. 0, or negative of

@@ -423,11 +423,40 @@ int rs_metrics_text(const struct rs_metrics *m, char **ret_text, size_t *ret_siz
 
 /* ---- the public calls ---- */
 
+/* Asks a loop to bring its objects up to date, for who reads them next. */
+struct asked {
+        struct rs_post post;
+        struct rs_loop *loop;
+};
+
+static void asked_lost(struct rs_post *post)
+{
+        resha_free(RS_CONTAINER(post, struct asked, post));
+}
+
+static void asked_refresh(struct rs_post *post)
+{
+        struct rs_node *n = RS_CONTAINER(post, struct asked, post)->loop->shown.first;
+
+        for (size_t i = 0; n && i < OBJECTS_MOST; n = n->next, i++) {
+                struct rs_shown *s = RS_CONTAINER(n, struct rs_shown, node);
+                if (s->kind && s->kind->refresh)
+                        s->kind->refresh(s->object);
+        }
+        asked_lost(post);
+}
+
 /* Whatever another thread's loop does meanwhile, it does not end. */
 static void add_other(struct rs_loop *l, void *m)
 {
+        struct asked *asked = l != rs_loop_current ? resha_malloc(sizeof *asked) : NULL;
+
         if (l != rs_loop_current)
                 rs_metrics_add(m, l, false);
+        if (!asked)
+                return;
+        *asked = (struct asked){ .post = { .fn = asked_refresh, .lost = asked_lost, .quiet = true }, .loop = l };
+        rs_inbox_post(l->inbox, &asked->post);
 }
 
 int resha_stats_text(char **ret_text, size_t *ret_size)
