@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The rules of the text exposition format 0.0.4 of Prometheus, as its documentation states them: check(text) gives what is
-wrong, read(text) gives the samples as {(name, ((label, value), ...)): number}."""
+"""The rules of the text exposition format 0.0.4 of Prometheus, as its documentation states them. check(text) gives what
+is wrong, read(text) the samples as {(name, ((label, value), ...)): number}."""
 import math
 import re
 
