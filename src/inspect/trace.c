@@ -24,6 +24,7 @@
 #include "base/alloc.h"
 #include "core/core.h"
 #include "inspect/follow.h"
+#include "inspect/trace_line.h"
 
 enum { LOOP_TRACK = 2000000000, TELL_SLABS = 4, BATCH = 128, LAST_WORDS = 1024, FLOW_BYTES = 512 };
 
@@ -88,142 +89,6 @@ int rs_trace_close(struct rs_trace_out *out)
 
 /* ---- one event ---- */
 
-struct line {
-        size_t n;
-        bool args; /* they are begun */
-        char text[2048];
-};
-
-_Static_assert(sizeof((struct line *)0)->text < sizeof((struct rs_trace_out *)0)->text, "a line fits");
-
-/* By hand: printf() takes several times as long, and what is written too slowly is lost. */
-static void add_bytes(struct line *line, const char *s, size_t n)
-{
-        size_t left = sizeof line->text - line->n;
-
-        n = n < left ? n : left;
-        memcpy(line->text + line->n, s, n);
-        line->n += n;
-}
-
-static void add(struct line *line, const char *s)
-{
-        add_bytes(line, s, strlen(s));
-}
-
-/* At least so many digits. */
-static void add_digits(struct line *line, uint64_t n, int least)
-{
-        char digits[20];
-        size_t at = sizeof digits;
-
-        for (; n || least > 0; n /= 10, least--)
-                digits[--at] = (char)('0' + n % 10);
-        add_bytes(line, digits + at, sizeof digits - at);
-}
-
-static void add_number(struct line *line, int64_t n)
-{
-        if (n < 0)
-                add(line, "-");
-        add_digits(line, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 1);
-}
-
-static void add_hex(struct line *line, uint64_t n, int digits)
-{
-        for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
-                add_bytes(line, &"0123456789abcdef"[n >> shift & 15], 1);
-}
-
-/* Bytes of the character at s, 0 if that is none of UTF-8. */
-static size_t character(const unsigned char *s)
-{
-        size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
-
-        for (size_t i = 1; i < n; i++)
-                if ((s[i] & 0xc0) != 0x80)
-                        return 0;
-        bool odd = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-                   (s[0] == 0xf4 && s[1] > 0x8f);
-        return odd ? 0 : n;
-}
-
-enum { STRING_MOST = 300 };
-
-static void add_string(struct line *line, const char *s)
-{
-        const unsigned char *c = (const unsigned char *)s;
-        size_t most = STRING_MOST;
-
-        add(line, "\"");
-        while (*c && most--) {
-                size_t n = character(c);
-                if (RS_UNLIKELY(n == 0)) {
-                        add(line, "?");
-                } else if (RS_UNLIKELY(*c < ' ' || *c == 0x7f)) {
-                        add(line, "\\u");
-                        add_hex(line, *c, 4);
-                } else {
-                        if (RS_UNLIKELY(*c == '"' || *c == '\\'))
-                                add(line, "\\");
-                        add_bytes(line, (const char *)c, n);
-                }
-                c += n ? n : 1;
-        }
-        add(line, *c ? "...\"" : "\"");
-}
-
-static void add_time(struct line *line, int64_t ns)
-{
-        uint64_t whole = ns < 0 ? 0 : (uint64_t)ns;
-
-        add_digits(line, whole / 1000, 1);
-        add(line, ".");
-        add_digits(line, whole % 1000, 3);
-}
-
-static void begin(struct line *line, const struct rs_trace *t, const char *ph, uint32_t track, int64_t ts)
-{
-        line->n = 0;
-        line->args = false;
-        add(line, "{\"ph\":\"");
-        add(line, ph);
-        add(line, "\",\"pid\":");
-        add_number(line, t->loop);
-        add(line, ",\"tid\":");
-        add_number(line, track);
-        add(line, ",\"ts\":");
-        add_time(line, ts);
-}
-
-static void add_name(struct line *line, const char *category, const char *name)
-{
-        add(line, ",\"cat\":\"");
-        add(line, category);
-        add(line, "\",\"name\":");
-        add_string(line, name);
-}
-
-static void arg(struct line *line, const char *key)
-{
-        add(line, line->args ? ",\"" : ",\"args\":{\"");
-        add(line, key);
-        add(line, "\":");
-        line->args = true;
-}
-
-static void arg_number(struct line *line, const char *key, int64_t n)
-{
-        arg(line, key);
-        add_number(line, n);
-}
-
-static void arg_string(struct line *line, const char *key, const char *s)
-{
-        arg(line, key);
-        add_string(line, s);
-}
-
 /* For n bytes, and last words behind them. */
 static bool room(const struct rs_trace_out *out, size_t n)
 {
@@ -231,11 +96,11 @@ static bool room(const struct rs_trace_out *out, size_t n)
 }
 
 /* last: it is written although there is no room left. From the first that is not on, none is. */
-static void finish(struct rs_trace *t, struct line *line, bool last)
+static void finish(struct rs_trace *t, struct rs_line *line, bool last)
 {
         struct rs_trace_out *out = t->out;
 
-        add(line, line->args ? "}}" : "}");
+        rs_line_add(line, line->args ? "}}" : "}");
         if (!last && (out->dropped || !room(out, line->n))) {
                 out->dropped++;
                 return;
@@ -248,14 +113,14 @@ static void finish(struct rs_trace *t, struct line *line, bool last)
 
 static void metadata(struct rs_trace *t, uint32_t track, const char *what, const char *name, int64_t order)
 {
-        struct line line;
+        struct rs_line line;
 
-        begin(&line, t, "M", track, 0);
-        add_name(&line, "__metadata", what);
+        rs_line_begin(&line, t->loop, "M", track, 0);
+        rs_line_name(&line, "__metadata", what);
         if (name)
-                arg_string(&line, "name", name);
+                rs_line_arg_string(&line, "name", name);
         else
-                arg_number(&line, "sort_index", order);
+                rs_line_arg_number(&line, "sort_index", order);
         finish(t, &line, false);
 }
 
@@ -289,12 +154,12 @@ static bool task_made(struct rs_follow *f, struct rs_track *k, const struct rs_e
 
 /* ---- spans ---- */
 
-static void begin_span(struct line *line, struct rs_trace *t, uint32_t track, int64_t from, int64_t to)
+static void begin_span(struct rs_line *line, struct rs_trace *t, uint32_t track, int64_t from, int64_t to)
 {
         from = from < t->start ? t->start : from;
-        begin(line, t, "X", track, from);
-        add(line, ",\"dur\":");
-        add_time(line, to > from ? to - from : 0);
+        rs_line_begin(line, t->loop, "X", track, from);
+        rs_line_add(line, ",\"dur\":");
+        rs_line_time(line, to > from ? to - from : 0);
 }
 
 static uint32_t track_number(uint32_t task)
@@ -304,14 +169,14 @@ static uint32_t track_number(uint32_t task)
 
 static void tie(struct rs_trace *t, const char *ph, uint32_t track, int64_t ts, const char *name)
 {
-        struct line line;
+        struct rs_line line;
 
-        begin(&line, t, ph, track, ts);
-        add_name(&line, "wake", name);
-        add(&line, ",\"id\":");
-        add_number(&line, (int64_t)((uint64_t)t->loop << 40 | t->flows));
+        rs_line_begin(&line, t->loop, ph, track, ts);
+        rs_line_name(&line, "wake", name);
+        rs_line_add(&line, ",\"id\":");
+        rs_line_number(&line, (int64_t)((uint64_t)t->loop << 40 | t->flows));
         if (*ph == 'f')
-                add(&line, ",\"bp\":\"e\"");
+                rs_line_add(&line, ",\"bp\":\"e\"");
         finish(t, &line, false);
 }
 
@@ -334,22 +199,22 @@ static void flow(struct rs_trace *t, struct rs_track *k)
 
 static void span_run(struct rs_trace *t, struct rs_track *k, int64_t to)
 {
-        struct line line;
+        struct rs_line line;
 
         begin_span(&line, t, k->id, k->since, to);
-        add_name(&line, "run", "runs");
+        rs_line_name(&line, "run", "runs");
         if (k->waker == 0)
-                arg_string(&line, k->spawned ? "spawned_by" : "woken_by", "loop");
+                rs_line_arg_string(&line, k->spawned ? "spawned_by" : "woken_by", "loop");
         else if (k->waker != RS_TRACK_NONE)
-                arg_number(&line, k->spawned ? "spawned_by" : "woken_by", k->waker);
+                rs_line_arg_number(&line, k->spawned ? "spawned_by" : "woken_by", k->waker);
         if (k->spawned && k->site)
-                arg_string(&line, "spawned_at", k->site);
+                rs_line_arg_string(&line, "spawned_at", k->site);
         if (k->over)
-                arg_number(&line, "result", k->code);
+                rs_line_arg_number(&line, "result", k->code);
         finish(t, &line, false);
         begin_span(&line, t, LOOP_TRACK, k->since, to);
-        add_name(&line, "run", k->name);
-        arg_number(&line, "task", k->id);
+        rs_line_name(&line, "run", k->name);
+        rs_line_arg_number(&line, "task", k->id);
         finish(t, &line, false);
         flow(t, k);
         k->spawned = false;
@@ -357,31 +222,31 @@ static void span_run(struct rs_trace *t, struct rs_track *k, int64_t to)
 
 static void span_wait(struct rs_trace *t, struct rs_track *k, int64_t to)
 {
-        struct line line;
+        struct rs_line line;
 
         begin_span(&line, t, k->id, k->since, to);
-        add_name(&line, "wait", k->what ? k->what : "?");
+        rs_line_name(&line, "wait", k->what ? k->what : "?");
         if (k->whom)
-                arg_number(&line, "held_by", k->whom);
+                rs_line_arg_number(&line, "held_by", k->whom);
         if (k->object && t->addresses) {
-                arg(&line, "object");
-                add(&line, "\"0x");
-                add_hex(&line, k->object, 12);
-                add(&line, "\"");
+                rs_line_arg(&line, "object");
+                rs_line_add(&line, "\"0x");
+                rs_line_hex(&line, k->object, 12);
+                rs_line_add(&line, "\"");
         }
         if (k->since < t->start)
-                arg_number(&line, "before_ns", t->start - k->since);
+                rs_line_arg_number(&line, "before_ns", t->start - k->since);
         finish(t, &line, false);
 }
 
 static void span_ready(struct rs_trace *t, struct rs_track *k, int64_t to)
 {
-        struct line line;
+        struct rs_line line;
 
         if (to <= k->since)
                 return;
         begin_span(&line, t, k->id, k->since, to);
-        add_name(&line, "ready", "ready");
+        rs_line_name(&line, "ready", "ready");
         finish(t, &line, false);
 }
 
@@ -402,10 +267,10 @@ static void span(struct rs_follow *f, struct rs_track *k)
 
 static void span_loop(struct rs_trace *t, int64_t from, int64_t to, const char *name)
 {
-        struct line line;
+        struct rs_line line;
 
         begin_span(&line, t, LOOP_TRACK, from, to);
-        add_name(&line, "loop", name);
+        rs_line_name(&line, "loop", name);
         finish(t, &line, false);
 }
 
@@ -414,44 +279,44 @@ static void span_loop(struct rs_trace *t, int64_t from, int64_t to, const char *
 static void cancelled(struct rs_follow *f, struct rs_track *k, uint32_t by)
 {
         struct rs_trace *t = f->arg;
-        struct line line;
+        struct rs_line line;
 
-        begin(&line, t, "i", k->id, f->now);
-        add_name(&line, "cancel", "cancelled");
-        add(&line, ",\"s\":\"t\"");
+        rs_line_begin(&line, t->loop, "i", k->id, f->now);
+        rs_line_name(&line, "cancel", "cancelled");
+        rs_line_add(&line, ",\"s\":\"t\"");
         if (by)
-                arg_number(&line, "by", by);
+                rs_line_arg_number(&line, "by", by);
         else
-                arg_string(&line, "by", "loop");
+                rs_line_arg_string(&line, "by", "loop");
         finish(t, &line, false);
 }
 
 static void counters(struct rs_trace *t)
 {
         const struct rs_follow *f = &t->follow;
-        struct line line;
+        struct rs_line line;
 
         if (f->n == t->tasks && f->ready == t->ready)
                 return;
         t->tasks = f->n;
         t->ready = f->ready;
-        begin(&line, t, "C", LOOP_TRACK, f->now);
-        add_name(&line, "count", "tasks");
-        arg_number(&line, "ready", (int64_t)f->ready);
-        arg_number(&line, "not ready", (int64_t)(f->n - f->ready));
+        rs_line_begin(&line, t->loop, "C", LOOP_TRACK, f->now);
+        rs_line_name(&line, "count", "tasks");
+        rs_line_arg_number(&line, "ready", (int64_t)f->ready);
+        rs_line_arg_number(&line, "not ready", (int64_t)(f->n - f->ready));
         finish(t, &line, false);
 }
 
 static void count_calls(struct rs_trace *t, uint64_t calls)
 {
-        struct line line;
+        struct rs_line line;
 
         if (calls == t->calls)
                 return;
         t->calls = calls;
-        begin(&line, t, "C", LOOP_TRACK, t->follow.now);
-        add_name(&line, "count", "system calls");
-        arg_number(&line, "so far", (int64_t)calls);
+        rs_line_begin(&line, t->loop, "C", LOOP_TRACK, t->follow.now);
+        rs_line_name(&line, "count", "system calls");
+        rs_line_arg_number(&line, "so far", (int64_t)calls);
         finish(t, &line, false);
 }
 
@@ -603,7 +468,7 @@ static void last_words(struct rs_trace *t)
 {
         char text[400] = "the trace ends here";
         size_t n = strlen(text);
-        struct line line;
+        struct rs_line line;
 
         if (t->out->dropped)
                 n += (size_t)snprintf(text + n, sizeof text - n,
@@ -619,11 +484,11 @@ static void last_words(struct rs_trace *t)
                          "; %" PRIu64
                          " tasks have no track from their beginning on: %d are followed at a time, %d in all",
                          t->follow.passed, RS_TRACE_TASKS, RS_TRACE_TRACKS);
-        begin(&line, t, "i", LOOP_TRACK, t->follow.now);
-        add_name(&line, "note", "note");
-        add(&line, ",\"s\":\"p\"");
-        arg(&line, "text");
-        add_string(&line, text);
+        rs_line_begin(&line, t->loop, "i", LOOP_TRACK, t->follow.now);
+        rs_line_name(&line, "note", "note");
+        rs_line_add(&line, ",\"s\":\"p\"");
+        rs_line_arg(&line, "text");
+        rs_line_string(&line, text);
         finish(t, &line, true);
 }
 

@@ -176,8 +176,8 @@ struct rs_backend {
         size_t pending;      /* operations in flight; core ends a run in which nothing can happen any more */
         size_t outside;      /* set by core before wait(): jobs, look-ups, signal waits: what may yet call wake() */
         uint64_t calls; /* tries of operations and waits that went to the kernel, on the loop's thread; simulated: 0 */
-        unsigned threads;    /* that it may have for calls that block, set once it is made; 0: a few */
-        bool stepped;        /* simulation: a wait() that has only the outside left gives it a moment, and returns */
+        unsigned threads; /* that it may have for calls that block, set once it is made; 0: a few */
+        bool stepped;     /* simulation: a wait() that has only the outside left gives it a moment, and returns */
 };
 
 /* 0 or negative errno. */

@@ -374,8 +374,7 @@ static struct io_uring_sqe *place(struct ur *u)
 
         if (RS_LIKELY(sqe != NULL))
                 return sqe;
-        u->kn.base.calls++;
-        (void)rs_uring_enter(&u->ring, 0, 0); /* should it fail, there is no place */
+        (void)ur_enter(u, 0, 0); /* should it fail, there is no place */
         reap(u);
         return io_uring_get_sqe(&u->ring);
 }
@@ -466,12 +465,8 @@ static int wait_once(struct ur *u, int64_t deadline)
                 timeout = 0;
         if (RS_UNLIKELY(!rs_list_empty(&u->resting)))
                 timeout = at_most(timeout, PAUSE);
-        if (RS_LIKELY(given && (timeout != 0 || has_work(u)))) {
-                u->kn.base.calls++;
-                rc = timeout != 0 ? rs_uring_enter(&u->ring, 1, timeout) : rs_uring_enter(&u->ring, 0, 0);
-        } else if (given) {
-                rc = 0;
-        }
+        if (RS_LIKELY(given))
+                rc = timeout != 0 ? ur_enter(u, 1, timeout) : has_work(u) ? ur_enter(u, 0, 0) : 0;
         unsigned n = reap(u);
         if (RS_LIKELY(rc != -EAGAIN && rc != -EBUSY))
                 return rc;
@@ -517,10 +512,8 @@ static int ur_descriptor(struct rs_backend *b)
 
         if (rc == 0)
                 rc = give(u) ? 0 : -EAGAIN;
-        if (rc == 0 && io_uring_sq_ready(&u->ring) > 0) {
-                u->kn.base.calls++;
-                rc = rs_uring_enter(&u->ring, 0, 0);
-        }
+        if (rc == 0 && io_uring_sq_ready(&u->ring) > 0)
+                rc = ur_enter(u, 0, 0);
         bool left = rc == 0 && io_uring_sq_ready(&u->ring) > 0; /* the kernel took a part of what was given */
         if (rc == 0 &&
             (left || !rs_list_empty(&b->done) || !rs_list_empty(&u->resting) || u->woken || !kn_will_tell(&u->kn)))

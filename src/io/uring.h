@@ -57,6 +57,13 @@ static inline struct ur *ur_of(struct rs_backend *b)
         return (struct ur *)(void *)b;
 }
 
+/* Counted. */
+static inline int ur_enter(struct ur *u, unsigned n, int64_t timeout_ns)
+{
+        u->kn.base.calls++;
+        return rs_uring_enter(&u->ring, n, timeout_ns);
+}
+
 static inline struct ur_op *ur_op_of(struct rs_op *op)
 {
         _Static_assert(sizeof(struct ur_op) <= sizeof op->priv[0], "room for the state of an operation");
