@@ -110,8 +110,11 @@ void rs_answer_trace(struct rs_answer *a, const struct rs_request *r)
         }
         rs_trace_open(&t->out, send_text, a, 0);
         begin_all(t);
-        while (now < over && rs_answer_pause(a, now + DRAIN_NS < over ? now + DRAIN_NS : over) && drain_all(t))
+        while (now < over && rs_answer_pause(a, now + DRAIN_NS < over ? now + DRAIN_NS : over)) {
                 now = rs_sys_now();
+                if (now < over && !drain_all(t))
+                        break;
+        }
         end_all(t);
         (void)rs_trace_close(&t->out); /* who would not take it does not read any more */
         __atomic_store_n(&tracing, false, __ATOMIC_SEQ_CST);
