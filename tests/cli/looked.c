@@ -104,17 +104,35 @@ static int many(struct world *w)
         return resha_scope_end(&s, rc);
 }
 
-static int few(struct world *w, resha_fn *fn, int n, bool say)
+static int deadlock(struct world *w)
 {
         RESHA_GROUP(g);
 
         resha_group_begin(&g, &(resha_group_opts){ .background = true });
-        for (int i = 0; i < n; i++)
-                resha_spawn(&g, fn, w);
-        int rc = say ? resha_sleep(RESHA_MS(100)) : 0;
-        if (say)
-                ready();
+        resha_spawn(&g, transfer, w);
+        resha_spawn(&g, transfer, w);
+        int rc = resha_sleep(RESHA_MS(100));
+        ready();
         return resha_group_end(&g, rc < 0 ? rc : until_stdin_ends(w));
+}
+
+static int blocked(struct world *w)
+{
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, grind, w);
+        return resha_group_end(&g, until_stdin_ends(w));
+}
+
+static int busy(struct world *w)
+{
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, spin, w);
+        ready();
+        return resha_group_end(&g, until_stdin_ends(w));
 }
 
 static int program(void *arg)
@@ -122,11 +140,15 @@ static int program(void *arg)
         const char *mode = arg;
         static struct world w;
 
-        if (strcmp(mode, "many") == 0)
-                return many(&w);
-        if (strcmp(mode, "blocked") == 0)
-                return few(&w, grind, 1, false);
-        return strcmp(mode, "busy") == 0 ? few(&w, spin, 1, true) : few(&w, transfer, 2, true);
+        static const struct {
+                const char *name;
+                int (*run)(struct world *w);
+        } modes[] = { { "deadlock", deadlock }, { "many", many }, { "blocked", blocked }, { "busy", busy } };
+
+        for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+                if (strcmp(modes[i].name, mode) == 0)
+                        return modes[i].run(&w);
+        return resha_fail(-EINVAL, "no such mode: %s", mode);
 }
 
 /* Each of the loops. */
