@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""bench/tree.c: how long `resha tree` takes with a program of 100,000 parked tasks, and how long that program is held up.
+"""bench/tree.c: how long `resha tree` takes with a program of 100,000 parked tasks, and how long that is held up.
 
 Its longest pause is the processor time of its longest slice, as its inspector tells it: the wall clock, which is told
 beside it, has the turns of other programs in it."""

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <resha/alloc.h>
@@ -78,6 +79,7 @@ struct round {
         struct view view;
         struct gauges gauges;
         bool with_tasks;
+        struct timespec at;
 };
 
 static uint64_t key_of(const char *site, const char *name)
@@ -288,6 +290,7 @@ static int ask(struct round *r, const struct asked *a, const struct keys *k, boo
                 rc = snapshot_load(s, &r->view.process,
                                    &(struct wanted){ a->command, tasks ? "snapshot" : "snapshot loops", 0, key }, why);
         r->with_tasks = tasks;
+        clock_gettime(CLOCK_MONOTONIC, &r->at);
         if (rc == EXIT_DONE)
                 rc = ask_figures(r, a);
         if (rc == EXIT_DONE && view_init(&r->view) < 0) {
@@ -308,13 +311,18 @@ static size_t lines_for_rows(const struct round *r)
         return ws.ws_row > above + 3 ? ws.ws_row - above : 3;
 }
 
+static double seconds_between(const struct timespec *a, const struct timespec *b)
+{
+        return (double)(b->tv_sec - a->tv_sec) + (double)(b->tv_nsec - a->tv_nsec) / 1e9;
+}
+
 static int show(const struct asked *a, const struct round *before, const struct round *now, uint64_t number)
 {
         TEXT(t);
         bool terminal = now->view.screen.terminal;
         text_puts(&t, terminal ? "\033[H\033[J" : number > 1 ? "\n" : "");
         view_add_head(&now->view, &t);
-        add_loops(before, now, (double)a->time.ns / 1e9, &t);
+        add_loops(before, now, seconds_between(&before->at, &now->at), &t);
         t.failed |= add_rows(now, lines_for_rows(now), &t) < 0;
         if (terminal)
                 text_puts(&t, "q ends\n");

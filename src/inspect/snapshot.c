@@ -414,6 +414,8 @@ static bool put_first(struct rs_snapshot *s, struct rs_json *j)
 
 static bool put_part(struct rs_snapshot *s, struct rs_json *j, int64_t until)
 {
+        if (s->request->loops && s->part != RS_SNAPSHOT_LOOP)
+                return true;
         switch (s->part) {
         case RS_SNAPSHOT_LOOP: return put_first(s, j);
         case RS_SNAPSHOT_TASKS: return put_tasks(s, j, until);

@@ -105,18 +105,23 @@ def stats_are_in_the_format_of_prometheus():
 
 @test
 def a_trace_can_be_opened():
-    with looked("busy") as p:
-        r = run("trace", p.pid, "-o", "t.json", "-t", "200ms")
+    with looked("deadlock") as p:
+        r = run("trace", p.pid, "-o", "t.json", "-t", "100ms")
         equal((r.code, r.out), (0, ""))
+        has(r.err, "t.json: ")
         with open("t.json", encoding="utf-8") as f:
             trace = json.load(f)
         events = trace["traceEvents"] if isinstance(trace, dict) else trace
-        assert any(e.get("ph") in ("X", "B") for e in events), events[:10]
+        names = [e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"]
+        assert any("transfer" in name for name in names), names
 
 
 @test
 def programs_are_listed_and_gone():
     with looked("many") as p:
+        records = [json.loads(line) for line in look("top", p.pid, "--json", "-n", "1", "-d", "10ms").splitlines()]
+        equal([r["tasks"] for r in records if r["type"] == "loop"], [5002])
+        equal([r for r in records if r["type"] == "task"], [])  # a list of programs asks for loops alone
         matches(look("ps"), rf"(?m)^ *{p.pid}  \S+ +1  5,002 ")
     assert not re.search(rf"(?m)^ *{p.pid} ", look("ps"))
     equal(run("tree", p.pid).code, 4)
