@@ -38,7 +38,7 @@ static int leaks(__attribute__((unused)) void *arg)
         return rc;
 }
 
-TEST(debug_tells_of_each_thing_left_open_with_its_place)
+TEST(semantics_320_debug_tells_of_each_thing_left_open_with_its_place)
 {
         ASSERT_OK(run(leaks, true));
         ASSERT_EQ(told.left, 1);
@@ -175,7 +175,7 @@ static int slow(__attribute__((unused)) void *arg)
         return resha_yield();
 }
 
-TEST(debug_tells_of_slow_steps)
+TEST(semantics_315_debug_tells_of_slow_steps)
 {
         if (test_is_sim())
                 test_skip("needs a clock that goes by itself");

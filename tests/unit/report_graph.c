@@ -168,7 +168,8 @@ static int loses_in_a_task(void *arg)
 
 /* semantics 319 better
  * asyncio: in debug mode tasks remember where they were made, and reports show it.
- * resha: a task always knows the place of its spawn; reports and error records have it. */
+ * resha: a task always knows the place of its spawn, a stream, listener or file that of the call that opened it;
+ * reports, error records and what is seen from outside have them. */
 TEST(semantics_319_reports_have_the_place_of_the_spawn)
 {
         char expected[512], item[1];

@@ -250,7 +250,8 @@ static int closes_all(__attribute__((unused)) void *arg)
 
 /* semantics 320 same
  * asyncio: a loop, transport or server that is not closed gives a ResourceWarning at its destruction.
- * resha: a run closes its loop itself, and reports how many streams and listeners nobody has closed. */
+ * resha: a run closes its loop itself, and reports how many streams and listeners nobody has closed; in debug mode,
+ * each with the place that opened it. */
 TEST(semantics_320_what_was_not_closed_is_reported)
 {
         struct test_child c;
@@ -282,7 +283,7 @@ static int slow_and_fast(__attribute__((unused)) void *arg)
 /* semantics 315 same
  * asyncio: in debug mode, a step of a task that takes 100 ms or more is logged with its duration.
  * resha: where the run is strict, or has slow_step set, such a step is reported with the task, the duration and the
- * stack. */
+ * stack; in debug mode from 50 ms on. */
 TEST(semantics_315_a_slow_step_is_reported)
 {
         resha_run_opts opts = { .report = sink, .slow_step = RESHA_MS(50) };
