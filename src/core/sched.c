@@ -19,6 +19,7 @@
 
 #include "core/core.h"
 #include "core/marks.h"
+#include "core/probe.h"
 #include "sys/sanitize.h"
 #include "sys/switch.h"
 #include "sys/sys.h"
@@ -208,6 +209,7 @@ static inline struct rs_task *take_runnable(struct rs_loop *l)
 
 static inline __attribute__((always_inline)) void set_current(struct rs_loop *l, struct rs_task *t)
 {
+        RS_PROBE_SWITCH(l, t);
         l->current = t;
         l->budget = RS_BUDGET;
 }
@@ -306,6 +308,7 @@ intptr_t rs_wait(struct rs_loop *l, struct rs_wait *w)
         w->task = t;
         t->wait = w;
         t->since = l->now;
+        RS_PROBE_PARK(t, w);
         park(l);
         return w->result;
 }
@@ -333,6 +336,7 @@ void rs_wake(struct rs_wait *w, intptr_t result)
         struct rs_loop *l = rs_loop_current;
         rs_ready(l, t);
         RS_EVENT(l, rs_ring_woken(l, t));
+        RS_PROBE_WAKE(l, t);
 }
 
 void rs_wake_check(const struct rs_list *line)

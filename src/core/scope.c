@@ -15,6 +15,7 @@
  *  4. The push is a loop over a work list: a tree of a million tasks needs no stack. */
 
 #include "core/core.h"
+#include "core/probe.h"
 
 /* The address of t's innermost own scope, for the check in rs_enter(). */
 static inline uintptr_t frame_low(const struct rs_task *t)
@@ -132,8 +133,10 @@ static void attend_and_wake(struct rs_loop *l, struct rs_task *t)
 {
         struct rs_wait *w = t->wait;
 
-        if (!(t->attention & RS_CANCELLED))
+        if (!(t->attention & RS_CANCELLED)) {
                 RS_EVENT(l, rs_ring_cancelled(l, t));
+                RS_PROBE_CANCEL(l, t);
+        }
         rs_task_attend(t);
         if (w && w->cancel && (t->attention & RS_CANCELLED)) {
                 void (*cancel)(struct rs_wait *) = w->cancel;

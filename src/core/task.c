@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "core/core.h"
+#include "core/probe.h"
 #include "core/slab.h"
 #include "core/waited.h"
 #include "sys/sys.h"
@@ -146,6 +147,7 @@ void rs_task_end(struct rs_loop *l, struct rs_task *t, int rc)
                         rs_error_describe(l, t, rc, l->opts.ret_error);
         }
         RS_EVENT(l, rs_ring_ended(l, t, rc));
+        RS_PROBE_END(t, rc);
         task_free(l, t);
 }
 
@@ -187,6 +189,7 @@ int rs_spawn(struct rs_loop *l, struct rs_group *g, resha_fn *fn, void *arg, con
         g->running++;
         rs_ready(l, t);
         RS_EVENT(l, rs_ring_spawned(l, t));
+        RS_PROBE_SPAWN(l, t);
         *ret_task = t;
         return 0;
 }

@@ -25,12 +25,12 @@ void rs_line_add(struct rs_line *line, const char *s)
 /* At least so many digits. */
 static void digits(struct rs_line *line, uint64_t n, int least)
 {
-        char digits[20];
-        size_t at = sizeof digits;
+        char text[20];
+        size_t at = sizeof text;
 
         for (; n || least > 0; n /= 10, least--)
-                digits[--at] = (char)('0' + n % 10);
-        bytes(line, digits + at, sizeof digits - at);
+                text[--at] = (char)('0' + n % 10);
+        bytes(line, text + at, sizeof text - at);
 }
 
 void rs_line_number(struct rs_line *line, int64_t n)
