@@ -15,7 +15,7 @@ static volatile sig_atomic_t came, is_set_up;
 static int ends[2] = { -1, -1 };
 static struct termios before, meanwhile; /* while is_set_up */
 
-static void catch(int number, void (*handler)(int number))
+static void act_on(int number, void (*handler)(int number))
 {
         struct sigaction act = { .sa_handler = handler };
         sigaction(number, &act, NULL);
@@ -27,7 +27,7 @@ static void obey(int number)
         sigset_t set;
         if (is_set_up)
                 tcsetattr(STDIN_FILENO, TCSANOW, &before);
-        catch(number, SIG_DFL);
+        act_on(number, SIG_DFL);
         raise(number);
         sigemptyset(&set);
         sigaddset(&set, number);
@@ -48,7 +48,7 @@ static void stop(int number)
 {
         int old = errno;
         obey(number);
-        catch(number, stop); /* somebody lets it go on */
+        act_on(number, stop); /* somebody lets it go on */
         if (is_set_up && tcgetpgrp(STDIN_FILENO) == getpgrp())
                 tcsetattr(STDIN_FILENO, TCSANOW, &meanwhile);
         errno = old;
@@ -58,8 +58,8 @@ void interrupt_catch(void)
 {
         if (ends[0] < 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
                 return; /* then it ends the process, as ever */
-        catch(SIGINT, note);
-        catch(SIGTERM, note);
+        act_on(SIGINT, note);
+        act_on(SIGTERM, note);
 }
 
 int interrupt_fd(void)
@@ -77,9 +77,9 @@ void interrupt_terminal(const struct termios *as_it_was, const struct termios *n
         before = *as_it_was;
         meanwhile = *now;
         is_set_up = 1;
-        catch(SIGQUIT, obey);
-        catch(SIGHUP, obey);
-        catch(SIGTSTP, stop);
+        act_on(SIGQUIT, obey);
+        act_on(SIGHUP, obey);
+        act_on(SIGTSTP, stop);
         tcsetattr(STDIN_FILENO, TCSANOW, now);
 }
 
