@@ -7,7 +7,7 @@
  *
  * Invariants
  *  1. Whatever is in the list is alive: each way to the end of an object takes it out before its memory goes.
- *  2. The list is in order of opening; a marker of a walk is the only thing in it that has no kind.
+ *  2. The list is in order of opening; what a walk is at is in it.
  *  3. Once the loop has ended, `loop` is NULL in all that is left, so that a late end does nothing. */
 
 #include "core/shown.h"
@@ -39,12 +39,21 @@ void rs_shown_opened(struct rs_shown *s, const void *opened_by)
         s->site = t ? t->site : NULL;
 }
 
+static __attribute__((cold)) void leave_walks(struct rs_shown_walks *w, const struct rs_node *n)
+{
+        for (size_t i = 0; i < RS_SHOWN_WALKS; i++)
+                if (w->walk[i].next == n)
+                        w->walk[i].next = n->next;
+}
+
 void rs_shown_remove(struct rs_shown *s)
 {
         struct rs_loop *l = s->loop;
 
         if (!l)
                 return;
+        if (l->shown_walks.last)
+                leave_walks(&l->shown_walks, &s->node);
         rs_list_remove(&l->shown, &s->node);
         l->counters.shown--;
         l->counters.descriptors -= s->fd >= 0;
@@ -73,42 +82,28 @@ void rs_shown_describe(const struct rs_shown *s, char *buf, size_t size)
 
 /* ---- walks ---- */
 
-static void insert_behind(struct rs_loop *l, struct rs_node *before, struct rs_node *n)
+uint64_t rs_shown_walk_begin(struct rs_loop *l)
 {
-        struct rs_node *next = before ? before->next : l->shown.first;
+        uint64_t ticket = ++l->shown_walks.last;
 
-        n->prev = before;
-        n->next = next;
-        *(before ? &before->next : &l->shown.first) = n;
-        *(next ? &next->prev : &l->shown.last) = n;
+        l->shown_walks.walk[ticket % RS_SHOWN_WALKS] = (struct rs_shown_walk){ ticket, l->shown.first };
+        return ticket;
 }
 
-void rs_shown_walk_begin(struct rs_loop *l, struct rs_shown *marker)
+const struct rs_shown *rs_shown_walk_at(const struct rs_shown_walks *w, uint64_t ticket)
 {
-        *marker = (struct rs_shown){ .loop = l, .fd = -1 };
-        insert_behind(l, NULL, &marker->node);
+        const struct rs_shown_walk *walk = &w->walk[ticket % RS_SHOWN_WALKS];
+        const struct rs_node *n = walk->ticket == ticket ? walk->next : NULL;
+
+        return n ? RS_CONTAINER((void *)(uintptr_t)n, struct rs_shown, node) : NULL;
 }
 
-struct rs_shown *rs_shown_walk_next(struct rs_shown *marker)
+void rs_shown_walk_on(struct rs_loop *l, uint64_t ticket)
 {
-        struct rs_loop *l = marker->loop;
-        struct rs_node *n = marker->node.next;
+        struct rs_shown_walk *walk = &l->shown_walks.walk[ticket % RS_SHOWN_WALKS];
 
-        rs_list_remove(&l->shown, &marker->node);
-        while (n && !RS_CONTAINER(n, struct rs_shown, node)->kind)
-                n = n->next;
-        if (n)
-                insert_behind(l, n, &marker->node);
-        else
-                marker->loop = NULL;
-        return n ? RS_CONTAINER(n, struct rs_shown, node) : NULL;
-}
-
-void rs_shown_walk_end(struct rs_shown *marker)
-{
-        if (marker->loop)
-                rs_list_remove(&marker->loop->shown, &marker->node);
-        marker->loop = NULL;
+        if (walk->ticket == ticket && walk->next)
+                walk->next = walk->next->next;
 }
 
 /* ---- left over ---- */
@@ -140,10 +135,10 @@ void rs_shown_end(struct rs_loop *l)
 {
         for (struct rs_node *n; (n = l->shown.first);) {
                 struct rs_shown *s = RS_CONTAINER(n, struct rs_shown, node);
-                if (s->kind && !s->ours)
-                        rs_shown_left(s);
+                if (s->ours)
+                        rs_shown_remove(s);
                 else
-                        rs_shown_walk_end(s);
+                        rs_shown_left(s);
         }
 }
 

@@ -15,7 +15,7 @@ struct rs_loop;
 
 struct rs_shown {
         struct rs_node node;
-        const struct resha_shown_kind *kind; /* NULL: a marker of a walk */
+        const struct resha_shown_kind *kind;
         void *object;
         const char *name;       /* or NULL */
         const uint64_t *values; /* kind->count; NULL: none */
@@ -50,11 +50,26 @@ void rs_shown_opened(struct rs_shown *s, const void *opened_by);
 /* In one line, as the kind describes it: "stream tcp 127.0.0.1:80". On the loop's thread. */
 void rs_shown_describe(const struct rs_shown *s, char *buf, size_t size);
 
-/* A walk in pieces, between which the loop goes on: the marker stands behind what was seen last. next: NULL at the end,
- * and the marker is out of the list. */
-void rs_shown_walk_begin(struct rs_loop *l, struct rs_shown *marker);
-struct rs_shown *rs_shown_walk_next(struct rs_shown *marker);
-void rs_shown_walk_end(struct rs_shown *marker);
+/* Walks in pieces, between which the loop goes on. Where each is lies in the loop, and is moved on when what it is at
+ * is closed; who looks may go away at any time. Of more than these the oldest is given up. */
+enum { RS_SHOWN_WALKS = 8 };
+
+struct rs_shown_walk {
+        uint64_t ticket;            /* whose it is; 0: nobody's */
+        const struct rs_node *next; /* what it is at; NULL: the end */
+};
+
+struct rs_shown_walks {
+        uint64_t last; /* ticket */
+        struct rs_shown_walk walk[RS_SHOWN_WALKS];
+};
+
+/* Begins one, at what was opened first. */
+uint64_t rs_shown_walk_begin(struct rs_loop *l);
+
+/* What it is at; NULL: that was all, or it was given up. */
+const struct rs_shown *rs_shown_walk_at(const struct rs_shown_walks *w, uint64_t ticket);
+void rs_shown_walk_on(struct rs_loop *l, uint64_t ticket);
 
 /* The loop ends: what is left is reported, with its place where the run is one for debugging, and in no list any more.
  * one: of something that the run closes itself, and frees. */

@@ -126,9 +126,30 @@ void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r)
 
 /* ---- figures ---- */
 
+struct figures {
+        struct rs_metrics *metrics;
+        bool over;
+};
+
 static void figures_on_loop(struct rs_loop *l, void *arg)
 {
-        rs_metrics_add(arg, l, true);
+        struct figures *f = arg;
+
+        f->over = rs_metrics_add(f->metrics, l, true, rs_sys_now() + SLICE_NS);
+}
+
+static void figures_of(struct rs_metrics *m, const struct rs_view *v)
+{
+        struct figures f = { .metrics = m };
+        int rc;
+
+        do
+                rc = rs_view_ask(v->number, figures_on_loop, &f);
+        while (rc == 1 && !f.over);
+        if (rc == 0 && rs_view_hold(v->number)) {
+                (void)rs_metrics_add(m, (struct rs_loop *)(uintptr_t)v->loop, false, 0);
+                rs_view_release(v->number);
+        }
 }
 
 void rs_answer_stats(struct rs_answer *a)
@@ -139,10 +160,7 @@ void rs_answer_stats(struct rs_answer *a)
         size_t size;
 
         while (m && !a->broken && rs_view_next(v.number, &v))
-                if (rs_view_ask(v.number, figures_on_loop, m) == 0 && rs_view_hold(v.number)) {
-                        rs_metrics_add(m, (struct rs_loop *)(uintptr_t)v.loop, false);
-                        rs_view_release(v.number);
-                }
+                figures_of(m, &v);
         if (m && rs_metrics_text(m, &text, &size) == 0)
                 rs_answer_send(a, text, size);
         else

@@ -23,7 +23,10 @@
 #include "sys/observe.h"
 #include "sys/sys.h"
 
-enum { SAMPLES_MOST = 4000, FAMILIES_MOST = 400, OBJECTS_MOST = 100 * 1000 };
+enum { SAMPLES_MOST = 4000, FAMILIES_MOST = 400, OBJECTS_MOST = 100 * 1000, LOOK_AT_CLOCK = 8 };
+
+/* The one histogram; its name is nobody else's. */
+#define LAG "resha_loop_lag_seconds"
 
 struct family {
         char name[96], help[192], label[32];
@@ -49,7 +52,9 @@ struct rs_metrics {
         struct histogram *lags;
         size_t n_families, n_samples, n_lags;
         size_t room_families, room_samples, room_lags;
-        bool failed;
+        unsigned loop; /* that is being gone through; 0: none */
+        uint64_t walk; /* of it */
+        bool failed, full;
 };
 
 /* ---- gathering ---- */
@@ -72,8 +77,10 @@ void rs_metrics_free(struct rs_metrics *m)
 /* The next element of an array that grows; NULL: no memory, or more than `most`. */
 static void *grow(struct rs_metrics *m, void **array, size_t *n, size_t *room, size_t size, size_t most)
 {
-        if (*n >= most)
+        if (*n >= most) {
+                m->full = true;
                 return NULL;
+        }
         if (*n == *room) {
                 size_t more = *room ? *room * 2 : 16;
                 void *p = resha_realloc(*array, more * size);
@@ -219,6 +226,12 @@ static bool valid_name(const char *name)
         return true;
 }
 
+/* Of the labels we use ourselves, and those that belong to Prometheus, none can be an object's. */
+static bool valid_label(const char *name)
+{
+        return valid_name(name) && strcmp(name, "loop") != 0 && strncmp(name, "__", 2) != 0;
+}
+
 static void add_figure(struct rs_metrics *m, unsigned loop, bool here, const resha_figure *figure, const char *label,
                        const char *name, uint64_t value)
 {
@@ -226,7 +239,7 @@ static void add_figure(struct rs_metrics *m, unsigned loop, bool here, const res
 
         copy_text(f.label, sizeof f.label, label);
         if (take_text(here, f.name, sizeof f.name, figure->name) && valid_name(f.name) &&
-            take_text(here, f.help, sizeof f.help, figure->help))
+            strncmp(f.name, LAG, sizeof LAG - 1) != 0 && take_text(here, f.help, sizeof f.help, figure->help))
                 add_sample(m, &f, loop, name, value);
 }
 
@@ -246,7 +259,7 @@ static void add_object(struct rs_metrics *m, unsigned loop, bool here, const str
             !take_text(here, name, sizeof name, s->name) || !take_text(here, label, sizeof label, kind.label))
                 return;
         for (size_t i = 0; i < kind.count; i++)
-                add_figure(m, loop, here, &figures[i], valid_name(label) ? label : "name", name, values[i]);
+                add_figure(m, loop, here, &figures[i], valid_label(label) ? label : "name", name, values[i]);
 }
 
 static bool add_loop(struct rs_metrics *m, unsigned number, struct rs_loop *l, bool here)
@@ -268,21 +281,55 @@ static bool add_loop(struct rs_metrics *m, unsigned number, struct rs_loop *l, b
         return true;
 }
 
-void rs_metrics_add(struct rs_metrics *m, struct rs_loop *l, bool here)
+static bool add_objects_here(struct rs_metrics *m, struct rs_loop *l, int64_t until)
+{
+        const struct rs_shown *s;
+
+        for (unsigned n = 1; (s = rs_shown_walk_at(&l->shown_walks, m->walk)); n++) {
+                if (n % LOOK_AT_CLOCK == 0 && rs_sys_now() >= until)
+                        return false;
+                add_object(m, (unsigned)(l->last_mark >> RS_MARK_RUN), true, s);
+                rs_shown_walk_on(l, m->walk);
+        }
+        return true;
+}
+
+/* From `at` on. */
+static void add_objects(struct rs_metrics *m, const struct rs_loop *l, unsigned loop, const struct rs_node *at)
+{
+        struct rs_shown s;
+
+        for (size_t i = 0; at && i < OBJECTS_MOST; i++, at = s.node.next) {
+                const void *from = RS_CONTAINER((void *)(uintptr_t)at, struct rs_shown, node);
+                if (!rs_observe_read(&s, from, sizeof s) || s.loop != l)
+                        return;
+                add_object(m, loop, false, &s);
+        }
+}
+
+bool rs_metrics_add(struct rs_metrics *m, struct rs_loop *l, bool here, int64_t until)
 {
         unsigned loop = (unsigned)(l->last_mark >> RS_MARK_RUN);
+        const struct rs_shown *first = NULL;
         const struct rs_node *n = NULL;
+        struct rs_shown_walks walks;
+        bool over = true;
 
-        if (!add_loop(m, loop, l, here) || !take(here, &n, &l->shown.first, sizeof n))
-                return;
-        for (size_t i = 0; n && i < OBJECTS_MOST; i++) {
-                struct rs_shown s;
-                if (!take(here, &s, RS_CONTAINER(n, struct rs_shown, node), sizeof s))
-                        return;
-                if (s.kind)
-                        add_object(m, loop, here, &s);
-                n = s.node.next;
+        if (m->loop != loop && !add_loop(m, loop, l, here))
+                return true;
+        if (here) {
+                if (m->loop != loop)
+                        m->walk = rs_shown_walk_begin(l);
+                over = add_objects_here(m, l, until);
+        } else if (m->loop != loop) {
+                if (rs_observe_read(&n, &l->shown.first, sizeof n))
+                        add_objects(m, l, loop, n);
+        } else if (rs_observe_read(&walks, &l->shown_walks, sizeof walks) &&
+                   (first = rs_shown_walk_at(&walks, m->walk))) {
+                add_objects(m, l, loop, &first->node);
         }
+        m->loop = over ? 0 : loop;
+        return over;
 }
 
 /* ---- the text ---- */
@@ -318,7 +365,8 @@ static void say(struct text *t, const char *format, ...)
         }
 }
 
-/* Bytes of the UTF-8 character that begins here; 0: none does. */
+/* Bytes of the UTF-8 character that begins here; 0: none does. A reader refuses the whole text for one that is too long
+ * for its number, for half of a pair, or beyond the last one. */
 static unsigned utf8_length(const unsigned char *p)
 {
         unsigned n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : 4;
@@ -328,6 +376,9 @@ static unsigned utf8_length(const unsigned char *p)
         for (unsigned i = 1; i < n; i++)
                 if ((p[i] & 0xc0) != 0x80)
                         return 0;
+        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
+            (p[0] == 0xf4 && p[1] >= 0x90))
+                return 0;
         return n;
 }
 
@@ -392,26 +443,29 @@ static void say_lag(struct text *t, const struct histogram *h)
         for (unsigned i = 0; i < RESHA_LAG_BUCKETS; i++) {
                 uint64_t ns = UINT64_C(1) << (10 + i);
                 below += h->buckets[i];
-                say(t, "resha_loop_lag_seconds_bucket{loop=\"%u\",le=\"", h->loop);
+                say(t, LAG "_bucket{loop=\"%u\",le=\"", h->loop);
                 if (i < RESHA_LAG_BUCKETS - 1)
                         say(t, "%" PRIu64 ".%09" PRIu64 "\"} %" PRIu64 "\n", ns / 1000000000, ns % 1000000000, below);
                 else
                         say(t, "+Inf\"} %" PRIu64 "\n", below);
         }
-        say(t, "resha_loop_lag_seconds_sum{loop=\"%u\"} ", h->loop);
+        say(t, LAG "_sum{loop=\"%u\"} ", h->loop);
         say_value(t, h->sum, true);
-        say(t, "resha_loop_lag_seconds_count{loop=\"%u\"} %" PRIu64 "\n", h->loop, below);
+        say(t, LAG "_count{loop=\"%u\"} %" PRIu64 "\n", h->loop, below);
 }
 
 int rs_metrics_text(const struct rs_metrics *m, char **ret_text, size_t *ret_size)
 {
         struct text t = { 0 };
 
-        say_head(&t, "resha_loop_lag_seconds", "How long what became ready waited for the loop.", "histogram");
+        say_head(&t, LAG, "How long what became ready waited for the loop.", "histogram");
         for (size_t i = 0; i < m->n_lags; i++)
                 say_lag(&t, &m->lags[i]);
         for (size_t i = 0; i < m->n_families; i++)
                 say_family(&t, m, i);
+        if (m->full)
+                say(&t, "# There is more than this: at most %d samples of %d metrics are told.\n", SAMPLES_MOST,
+                    FAMILIES_MOST);
         if (m->failed || t.failed) {
                 resha_free(t.data);
                 return -ENOMEM;
@@ -440,7 +494,7 @@ static void asked_refresh(struct rs_post *post)
 
         for (size_t i = 0; n && i < OBJECTS_MOST; n = n->next, i++) {
                 struct rs_shown *s = RS_CONTAINER(n, struct rs_shown, node);
-                if (s->kind && s->kind->refresh)
+                if (s->kind->refresh)
                         s->kind->refresh(s->object);
         }
         asked_lost(post);
@@ -452,7 +506,7 @@ static void add_other(struct rs_loop *l, void *m)
         struct asked *asked = l != rs_loop_current ? resha_malloc(sizeof *asked) : NULL;
 
         if (l != rs_loop_current)
-                rs_metrics_add(m, l, false);
+                (void)rs_metrics_add(m, l, false, 0);
         if (!asked)
                 return;
         *asked = (struct asked){ .post = { .fn = asked_refresh, .lost = asked_lost, .quiet = true }, .loop = l };
@@ -468,7 +522,7 @@ int resha_stats_text(char **ret_text, size_t *ret_size)
                 return -EPERM;
         struct rs_metrics *m = rs_metrics_new();
         if (m) {
-                rs_metrics_add(m, l, true);
+                (void)rs_metrics_add(m, l, true, INT64_MAX);
                 rs_loops_each(add_other, m);
         }
         int rc = m ? rs_metrics_text(m, ret_text, &size) : -ENOMEM;

@@ -364,26 +364,49 @@ static bool put_handle(const struct rs_snapshot *s, struct rs_json *j, const str
         return rs_json_end(j);
 }
 
-/* Those before are gone through again: the list is short, or made of what is worth much more than that. */
-static bool put_shown(struct rs_snapshot *s, struct rs_json *j, int64_t until)
+/* On the loop: it goes on between two slices, and what was open may be gone. */
+static bool put_shown_here(struct rs_snapshot *s, struct rs_json *j, int64_t until)
 {
-        const struct rs_node *n = s->walk.loop.shown.first;
+        struct rs_loop *l = (struct rs_loop *)(uintptr_t)s->walk.at;
+        const struct rs_shown *at;
+
+        if (!s->shown_walk)
+                s->shown_walk = rs_shown_walk_begin(l);
+        for (size_t n = 1; (at = rs_shown_walk_at(&l->shown_walks, s->shown_walk)); n++) {
+                if ((n % LOOK_AT_CLOCK == 0 && rs_sys_now() >= until) || !put_handle(s, j, at, at))
+                        return false;
+                rs_shown_walk_on(l, s->shown_walk);
+        }
+        return true;
+}
+
+/* By copies: where the loop itself has come to, or from the first one. What does not say that it is this loop's is
+ * something else by now. */
+static bool put_shown_copies(struct rs_snapshot *s, struct rs_json *j, int64_t until)
+{
+        const struct rs_shown *at = s->shown_at     ? s->shown_at
+                                    : s->shown_walk ? rs_shown_walk_at(&s->walk.loop.shown_walks, s->shown_walk)
+                                    : s->walk.loop.shown.first
+                                            ? RS_CONTAINER(s->walk.loop.shown.first, struct rs_shown, node)
+                                            : NULL;
         struct rs_shown x;
 
-        for (size_t i = 0; n && i < SHOWN_MAX; i++, n = x.node.next) {
-                const struct rs_shown *at = RS_CONTAINER((void *)(uintptr_t)n, struct rs_shown, node);
-                if (!s->walk.reader->read(&x, at, sizeof x))
+        for (size_t n = 1; at && s->at < SHOWN_MAX; n++, s->at++) {
+                if (!s->walk.reader->read(&x, at, sizeof x) || x.loop != s->walk.at)
                         break;
-                if (i < s->at || !x.kind)
-                        continue;
-                if ((i % LOOK_AT_CLOCK == LOOK_AT_CLOCK - 1 && i > s->at && rs_sys_now() >= until) ||
-                    !put_handle(s, j, &x, at)) {
-                        s->at = i;
+                if ((n % LOOK_AT_CLOCK == 0 && rs_sys_now() >= until) || !put_handle(s, j, &x, at)) {
+                        s->shown_at = at;
                         return false;
                 }
+                at = x.node.next ? RS_CONTAINER(x.node.next, struct rs_shown, node) : NULL;
         }
         s->at = 0;
         return true;
+}
+
+static bool put_shown(struct rs_snapshot *s, struct rs_json *j, int64_t until)
+{
+        return s->walk.reader == &rs_reader_here ? put_shown_here(s, j, until) : put_shown_copies(s, j, until);
 }
 
 /* ---- slices ---- */
@@ -395,6 +418,8 @@ bool rs_snapshot_begin(struct rs_snapshot *s, const struct rs_reader *reader, co
         s->from = *from;
         s->part = RS_SNAPSHOT_LOOP;
         s->at = 0;
+        s->shown_walk = 0;
+        s->shown_at = NULL;
         s->places.n = 0;
         s->places.full = false;
         memset(s->places.table, 0, sizeof s->places.table);

@@ -25,7 +25,9 @@ struct rs_snapshot {
         const struct rs_request *request;
         struct rs_snapshot_from from;
         enum { RS_SNAPSHOT_LOOP, RS_SNAPSHOT_TASKS, RS_SNAPSHOT_SHOWN, RS_SNAPSHOT_PLACES, RS_SNAPSHOT_END } part;
-        size_t at; /* how many of the part are done */
+        size_t at;            /* how many of the part are done */
+        uint64_t shown_walk;  /* through what is open; 0: not begun */
+        const void *shown_at; /* by copies: what comes next; NULL: not begun */
         struct rs_places places;
         char room[RS_STACKS_ROOM] __attribute__((aligned(16))); /* for copies of stacks */
 };

@@ -94,39 +94,52 @@ TASK(shown_streams_are_opened_by_the_function_of_the_program)
 
 /* ---- walks ---- */
 
-static struct rs_shown *next_thing(struct rs_shown *marker)
+/* The next one of this file. */
+static const struct rs_shown *next_thing(uint64_t walk)
 {
-        struct rs_shown *s;
+        struct rs_loop *l = rs_loop_current;
+        const struct rs_shown *s;
 
-        do
-                s = rs_shown_walk_next(marker);
-        while (s && s->kind != &kind);
+        while ((s = rs_shown_walk_at(&l->shown_walks, walk)) && s->kind != &kind)
+                rs_shown_walk_on(l, walk);
+        if (s)
+                rs_shown_walk_on(l, walk);
         return s;
 }
 
 TASK(shown_walk_goes_on_while_things_come_and_go)
 {
-        struct rs_shown marker, other;
         resha_shown s[4];
 
         for (int i = 0; i < 3; i++)
                 ASSERT_OK(resha_shown_begin(&s[i], &kind, NULL, NULL, NULL, NULL));
-        rs_shown_walk_begin(rs_loop_current, &marker);
-        rs_shown_walk_begin(rs_loop_current, &other);
-        ASSERT_TRUE(next_thing(&marker) == rs_shown_of(&s[0]));
+        uint64_t walk = rs_shown_walk_begin(rs_loop_current), other = rs_shown_walk_begin(rs_loop_current);
+        ASSERT_TRUE(next_thing(walk) == rs_shown_of(&s[0]));
         resha_shown_end(&s[0]); /* the one that was just seen */
         resha_shown_end(&s[1]); /* the next one */
         ASSERT_OK(resha_shown_begin(&s[3], &kind, NULL, NULL, NULL, NULL));
-        ASSERT_TRUE(next_thing(&marker) == rs_shown_of(&s[2]));
-        ASSERT_TRUE(next_thing(&other) == rs_shown_of(&s[2])); /* past the first marker */
-        ASSERT_TRUE(next_thing(&marker) == rs_shown_of(&s[3]));
-        ASSERT_TRUE(next_thing(&marker) == NULL);
-        rs_shown_walk_end(&marker); /* is out already */
-        rs_shown_walk_end(&other);
+        ASSERT_TRUE(next_thing(walk) == rs_shown_of(&s[2]));
+        ASSERT_TRUE(next_thing(other) == rs_shown_of(&s[2]));
+        ASSERT_TRUE(next_thing(walk) == rs_shown_of(&s[3]));
+        ASSERT_TRUE(next_thing(walk) == NULL);
+        ASSERT_TRUE(next_thing(walk) == NULL);
         resha_shown_end(&s[2]);
-        resha_shown_end(&s[3]);
-        for (const struct rs_node *n = rs_loop_current->shown.first; n; n = n->next)
-                ASSERT_TRUE(RS_CONTAINER(n, struct rs_shown, node)->kind != NULL);
+        resha_shown_end(&s[3]); /* the last, at which the other is */
+        ASSERT_TRUE(next_thing(other) == NULL);
+        return 0;
+}
+
+TASK(shown_walks_of_which_there_are_too_many_give_up_the_oldest)
+{
+        resha_shown s RESHA_CLEANUP(resha_shown_end) = { { 0 } };
+        uint64_t walks[RS_SHOWN_WALKS + 1];
+
+        ASSERT_OK(resha_shown_begin(&s, &kind, NULL, NULL, NULL, NULL));
+        for (int i = 0; i <= RS_SHOWN_WALKS; i++)
+                walks[i] = rs_shown_walk_begin(rs_loop_current);
+        ASSERT_TRUE(next_thing(walks[0]) == NULL);
+        for (int i = 1; i <= RS_SHOWN_WALKS; i++)
+                ASSERT_TRUE(next_thing(walks[i]) == rs_shown_of(&s));
         return 0;
 }
 
