@@ -105,6 +105,7 @@ void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r)
 {
         struct job *job = resha_malloc(sizeof *job);
         struct rs_view v = { 0 };
+        bool debug;
 
         if (!job) {
                 rs_snapshot_error(&a->json, "no memory for a snapshot");
@@ -113,7 +114,8 @@ void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r)
         a->texts = rs_texts_new();
         job->answer = a;
         job->request = r;
-        rs_snapshot_head(&a->json, rs_view_count());
+        unsigned loops = rs_view_count(&debug);
+        rs_snapshot_head(&a->json, loops, debug);
         while (!a->broken && rs_view_next(v.number, &v))
                 if (!r->loop || r->loop == v.number)
                         one_loop(job, &v);

@@ -41,7 +41,7 @@ struct rs_view {
         int64_t pause, pause_cpu; /* its longest slice, ns, and the most processor time of one */
 };
 
-unsigned rs_view_count(void);
+unsigned rs_view_count(bool *ret_debug);                     /* whether one of them is debugged */
 bool rs_view_next(uint32_t after, struct rs_view *ret_view); /* that with the next number; false: there is none */
 
 /* The loop does not end until it is let go. False: it has. */

@@ -146,13 +146,16 @@ static struct rs_inspected *find(uint32_t number)
         return next;
 }
 
-unsigned rs_view_count(void)
+unsigned rs_view_count(bool *ret_debug)
 {
         unsigned n = 0;
 
+        *ret_debug = false;
         rs_lock(&inspector.lock);
-        for (struct rs_node *x = inspector.all.first; x; x = x->next)
+        for (struct rs_node *x = inspector.all.first; x; x = x->next) {
+                *ret_debug = *ret_debug || RS_CONTAINER(x, struct rs_inspected, node)->loop->debug;
                 n++;
+        }
         rs_unlock(&inspector.lock);
         return n;
 }

@@ -128,12 +128,14 @@ void rs_answer_sample(struct rs_answer *a, const struct rs_request *r)
 {
         struct samples *s = resha_calloc(1, sizeof *s);
         int64_t now = rs_sys_now(), over = now + (int64_t)r->ms * 1000000;
+        bool debug;
 
         if (!s) {
                 rs_snapshot_error(&a->json, "no memory for samples");
                 return;
         }
-        rs_snapshot_head(&a->json, rs_view_count());
+        unsigned loops = rs_view_count(&debug);
+        rs_snapshot_head(&a->json, loops, debug);
         while (now < over && rs_answer_pause(a, now + STEP_NS < over ? now + STEP_NS : over)) {
                 look_at_all(s);
                 now = rs_sys_now();

@@ -10,9 +10,16 @@
 
 #include "sys/sys.h"
 
-enum { LOOK_AT_CLOCK = 32, LOOK_AT_CLOCK_STACKS = 4, PROTOCOL = 1, SHOWN_MAX = 1 << 20 };
+enum {
+        LOOK_AT_CLOCK = 32,
+        LOOK_AT_CLOCK_STACKS = 4,
+        READY_MOST = 10000,
+        READY_MOST_COPIES = 1000,
+        PROTOCOL = 1,
+        SHOWN_MAX = 1 << 20
+};
 
-void rs_snapshot_head(struct rs_json *j, unsigned loops)
+void rs_snapshot_head(struct rs_json *j, unsigned loops, bool debug)
 {
         rs_json_begin(j, "resha");
         rs_json_int(j, "protocol", PROTOCOL);
@@ -20,6 +27,7 @@ void rs_snapshot_head(struct rs_json *j, unsigned loops)
         rs_json_int(j, "pid", rs_sys_pid());
         rs_json_text(j, "program", program_invocation_short_name);
         rs_json_int(j, "loops", loops);
+        rs_json_bool(j, "debug", debug);
         rs_json_end(j);
 }
 
@@ -70,6 +78,18 @@ static void put_count(struct rs_json *j, const char *key, uint64_t n)
 
 /* ---- the loop ---- */
 
+/* In line for the thread. By copies each is a system call. */
+static int64_t count_ready(const struct rs_walk *w)
+{
+        const int64_t most = w->reader == &rs_reader_here ? READY_MOST : READY_MOST_COPIES;
+        const struct rs_task *t = w->loop.ready_first;
+        int64_t n = 0;
+
+        while (t && n < most && w->reader->read(&t, &t->ready_next, sizeof t))
+                n++;
+        return n;
+}
+
 static bool put_loop(struct rs_snapshot *s, struct rs_json *j)
 {
         const struct rs_walk *w = &s->walk;
@@ -88,7 +108,10 @@ static bool put_loop(struct rs_snapshot *s, struct rs_json *j)
         put_time(j, "for", s->from.since);
         rs_json_text(j, "mode", w->reader == &rs_reader_here ? "loop" : "blocked");
         rs_json_int(j, "tasks", (int64_t)l->tasks);
+        rs_json_int(j, "ready", count_ready(w));
         rs_json_int(j, "polls", (int64_t)l->polls);
+        rs_json_int(j, "sleeps", (int64_t)l->counters.sleeps);
+        rs_json_int(j, "timers", (int64_t)l->counters.timers);
         rs_json_int(j, "switches", (int64_t)l->switches);
         if (s->from.current && w->reader->read(&current, s->from.current, sizeof current))
                 rs_json_int(j, "current", current.id);

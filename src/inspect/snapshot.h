@@ -48,7 +48,7 @@ bool rs_snapshot_slice(struct rs_snapshot *s, struct rs_json *j, int64_t now, in
 size_t rs_snapshot_text(const char *from, struct rs_texts *texts, struct rs_json *j);
 
 /* Lines about the whole of an answer. */
-void rs_snapshot_head(struct rs_json *j, unsigned loops);
+void rs_snapshot_head(struct rs_json *j, unsigned loops, bool debug);
 void rs_snapshot_note(struct rs_json *j, const char *text);
 void rs_snapshot_error(struct rs_json *j, const char *text); /* and the end */
 void rs_snapshot_tail(struct rs_json *j);

@@ -30,7 +30,7 @@
 
 #include "sys/call.h"
 
-enum { SWEEP_MAX = 4096, BACKLOG = 8 };
+enum { SWEEP_MAX = 4096, BACKLOG = 64 };
 
 static int refuse(int code, char *why, size_t size, const char *path, const char *reason)
 {
