@@ -167,9 +167,13 @@ static void say_stack(struct dump *d)
                 say(d, "    %s\n", d->frames[i]);
         if (n == 0)
                 say(d, "    (its stack cannot be told)\n");
-        if (rs_stack_nearly_full(use))
-                say(d, "    note: its stack is nearly full: at most %zu KiB of %zu were used, %zu are now\n",
-                    use->high / 1024, use->size / 1024, use->used / 1024);
+        if (!rs_stack_nearly_full(use))
+                return;
+        say(d, "    note: its stack is nearly full: at most %zu KiB of %zu were used", use->high / 1024,
+            use->size / 1024);
+        if (use->used)
+                say(d, ", %zu are now", use->used / 1024);
+        say(d, "\n");
 }
 
 /* ---- all ---- */

@@ -120,9 +120,9 @@ def stack_of_one():
         text = attach(p, "resha bt 2", "resha bt 1.4", "bt 1")
         has(text, r"^#2 left_then_right \(\S*subject.c:\d+\): waits for mutex",
             r"^    #0 resha_mutex_lock \(mutex=0x\w+ <right>\) at .*mutex.c:\d+$",
-            r"^    #1 take_both \(one=0x\w+ <left>, other=0x\w+ <right>\) at .*subject.c:\d+$",
+            r"^    #1 take_both \(one=.*, other=0x\w+ <right>\) at .*subject.c:\d+$",
             r"^    #2 left_then_right \(arg=.*\) at .*subject.c:\d+$",
-            r"^#4 parent ", r"^    #\d resha_task_wait \(", r"^    #\d parent \(",
+            r"^#4 parent ", r"^    #\d wait_one \(", r"^    #\d parent \(",
             r"^#0 ")
         has_not(text, r"rs_wait|rs_switch|rs_task_entry")
 
@@ -130,7 +130,7 @@ def stack_of_one():
 @case
 def stacks_of_all_are_counted():
     with Subject("deadlock") as p:
-        has(attach(p, "resha bt all"), r"^#1 main: ", r"^    #\d resha_group_end ", r"^    #\d deadlock \(",
+        has(attach(p, "resha bt all"), r"^#1 main: ", r"^    #\d rs_group_close ", r"^    #\d deadlock \(",
             r"^#\d+ sleeper .*, and 29 more like it$", r"^    #\d resha_sleep \(", r"^    #\d sleeper \(")
 
 

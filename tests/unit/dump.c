@@ -94,7 +94,7 @@ static int sleeper(void *arg)
         return resha_scope_end(&s, rc);
 }
 
-static int looks(void *arg)
+static FRAME int looks(void *arg)
 {
         const char **text = arg;
 
