@@ -104,6 +104,12 @@ def lost_wakeup():
 
 
 @test
+def closed_descriptor():
+    with fault("closed_descriptor") as p:
+        shows(p, "tree", r"─ 3 wait_for_more .* waits .* for descriptor \d+ to be readable, which is closed$")
+
+
+@test
 def pool_exhausted():
     with fault("pool_exhausted") as p:
         shows(p, "tree", r"^! pool .*is used up: 2 of 2 are held, 1 task waits; mail: ")
