@@ -148,6 +148,11 @@ struct resha_sqlite {
         uint64_t figures[RS_SQLITE_FIGURES]; /* as they were when somebody looked */
 };
 
+/* Of a statement what tells it from others, in one line. Values may be secrets: it ends where a text begins, and a
+ * number is "?". NULL for NULL. */
+enum { RS_SQLITE_SHOWN = 64 };
+const char *rs_sqlite_shown(const char *sql, char text[static RS_SQLITE_SHOWN]);
+
 /* Takes the call to the worker, to run on that connection, waits, and gives its result. `call` lies on the task's
  * stack. */
 int rs_sqlite_hop(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call);

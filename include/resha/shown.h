@@ -38,7 +38,7 @@ typedef struct resha_doing {
 /* The current task does this, until the end or the end of the block. Outside of tasks: nothing. [loop] */
 RESHA_API void resha_doing_begin(resha_doing *d, const char *what, const char *text);
 
-/* It is over; the latest first. Nothing before begin or after end. [loop] */
+/* It is over; those in it go on. Nothing before begin or after end. [loop] */
 RESHA_API void resha_doing_end(resha_doing *d);
 
 /* What the current task does, the innermost; NULL: nothing was said. [loop] */
@@ -86,7 +86,8 @@ typedef struct resha_shown {
 RESHA_API int resha_shown_begin(resha_shown *s, const resha_shown_kind *kind, void *object, const char *name,
                                 const uint64_t *values, const void *opened_by);
 
-/* It is shown no more. Nothing before begin, after end, or when the loop has ended. [loop] */
+/* It is shown no more. Nothing before begin, after end, or when the loop has ended. Aborts on another thread than the
+ * loop's. [loop] */
 RESHA_API void resha_shown_end(resha_shown *s);
 
 RESHA_END_DECLS

@@ -17,6 +17,8 @@
 #include <string.h>
 
 #include "core/core.h"
+#include "core/inbox.h"
+#include "sys/observe.h"
 #include "sys/symbol.h"
 
 /* ---- the list ---- */
@@ -46,12 +48,28 @@ static __attribute__((cold)) void leave_walks(struct rs_shown_walks *w, const st
                         w->walk[i].next = n->next;
 }
 
+/* Of a loop that is not the running one. The host of an embedded run tidies up between two steps, a forked child what
+ * it has got from its parent; another thread would leave the loop with a list of what is gone. */
+static __attribute__((cold, noinline)) bool may_remove(const struct rs_shown *s)
+{
+        if (rs_inbox_of_parent(s->loop->inbox))
+                return false;
+        if (s->loop->tid != rs_observe_self())
+                rs_task_abort(rs_loop_current ? rs_loop_current->current : NULL,
+                              "closes or frees a %s on another thread than that of its loop", s->kind->kind);
+        return true;
+}
+
 void rs_shown_remove(struct rs_shown *s)
 {
         struct rs_loop *l = s->loop;
 
         if (!l)
                 return;
+        if (RS_UNLIKELY(l != rs_loop_current) && !may_remove(s)) {
+                s->loop = NULL;
+                return;
+        }
         if (l->shown_walks.last)
                 leave_walks(&l->shown_walks, &s->node);
         rs_list_remove(&l->shown, &s->node);
@@ -166,8 +184,7 @@ int resha_shown_begin(resha_shown *public, const resha_shown_kind *kind, void *o
 
 void resha_shown_end(resha_shown *s)
 {
-        if (rs_shown_of(s)->loop == rs_loop_current)
-                rs_shown_remove(rs_shown_of(s));
+        rs_shown_remove(rs_shown_of(s));
 }
 
 /* ---- what tasks do ---- */
@@ -191,7 +208,12 @@ void resha_doing_end(resha_doing *d)
 
         if (!t || !rs_loop_current || rs_loop_current->current != t)
                 return;
-        t->doing = d->_outer;
+        if (t->doing == d)
+                t->doing = d->_outer;
+        /* one that ends before what began in it: nothing may lead to it any more */
+        for (resha_doing *x = (resha_doing *)(uintptr_t)t->doing; x; x = x->_outer)
+                if (x->_outer == d)
+                        x->_outer = d->_outer;
         d->_task = NULL;
 }
 

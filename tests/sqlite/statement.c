@@ -2,6 +2,7 @@
 /* Statements, one at a time and in batches: results, error texts, the cache. */
 
 #include "common.h"
+#include "internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -272,4 +273,27 @@ TASK(codes_have_names_and_texts)
         ASSERT_STR(resha_errname(RESHA_SQLITE_ERESULT_SIZE), "RESHA_SQLITE_ERESULT_SIZE");
         ASSERT_STR(resha_strerror(RESHA_SQLITE_EFULL), "database or disk is full");
         return 0;
+}
+
+TEST(what_is_shown_of_a_statement_has_no_values)
+{
+        static const char *const texts[][2] = {
+                { " -- who\n select a1,\n\t b from t2 where c=?1 and d = :x2",
+                  "select a1, b from t2 where c=?1 and d = :x2" },
+                { "select * from t where pin = 1234 and x>-1.5e7 limit 10",
+                  "select * from t where pin = ? and x>-? limit ?" },
+                { "insert into t values (0x1f, 'secret')", "insert into t values (?, ..." },
+                { "update \"t\" set \"a\"=\"secret\"", "update \"t\" set \"a\"=..." },
+                { "insert into t values(\"secret\", 2)", "insert into t values(..." },
+                { "select x'00'", "select x..." },
+                { "", "" },
+        };
+        char text[RS_SQLITE_SHOWN], sql[200];
+
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+                ASSERT_STR(rs_sqlite_shown(texts[i][0], text), texts[i][1]);
+        memset(sql, 'a', sizeof sql - 1);
+        sql[sizeof sql - 1] = '\0';
+        ASSERT_EQ(strlen(rs_sqlite_shown(sql, text)), RS_SQLITE_SHOWN - 1);
+        ASSERT_TRUE(rs_sqlite_shown(NULL, text) == NULL);
 }

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What is open and who opened it, walks through it, and what tasks say that they do. */
 
+#include <resha/embed.h>
+#include <resha/run.h>
 #include <resha/shown.h>
 
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/core.h"
 #include "job.h"
@@ -63,6 +69,82 @@ TEST(shown_that_outlives_its_loop_ends_without_harm)
         ASSERT_TRUE(rs_shown_of(&left)->loop == NULL);
         resha_shown_end(&left);
         ASSERT_EQ(resha_shown_begin(&left, &kind, NULL, NULL, NULL, NULL), -EPERM); /* no loop */
+}
+
+static void *ends(void *s)
+{
+        resha_shown_end(s);
+        return NULL;
+}
+
+static int ends_elsewhere(void *arg)
+{
+        pthread_t thread;
+        resha_shown s;
+
+        (void)arg;
+        if (resha_shown_begin(&s, &kind, NULL, NULL, NULL, NULL) < 0 || pthread_create(&thread, NULL, ends, &s) != 0)
+                return 1;
+        return pthread_join(thread, NULL);
+}
+
+static int runs_that(void *arg)
+{
+        return resha_run(ends_elsewhere, arg, NULL);
+}
+
+TEST(shown_that_ends_on_another_thread_aborts_with_the_reason)
+{
+        struct test_child c;
+
+        test_child(runs_that, NULL, &c);
+        ASSERT_TRUE(WIFSIGNALED(c.status) && WTERMSIG(c.status) == SIGABRT);
+        ASSERT_HAS(c.text, "a thing on another thread than that of its loop");
+}
+
+/* What its parent had open is not its own to end, and is in no list of a loop that goes on. */
+static int ends_in_a_fork(void *arg)
+{
+        resha_shown s;
+        int status = -1;
+
+        (void)arg;
+        if (resha_shown_begin(&s, &kind, NULL, NULL, NULL, NULL) < 0)
+                return 1;
+        pid_t pid = fork();
+        if (pid == 0) {
+                resha_shown_end(&s);
+                _exit(rs_shown_of(&s)->loop == NULL ? 7 : 8);
+        }
+        waitpid(pid, &status, 0);
+        resha_shown_end(&s);
+        return WIFEXITED(status) && WEXITSTATUS(status) == 7 ? 0 : -EINVAL;
+}
+
+TEST(shown_that_ends_in_a_forked_child_is_the_parents)
+{
+        ASSERT_OK(resha_run(ends_in_a_fork, NULL, NULL));
+}
+
+static int sleeps_while_shown(void *s)
+{
+        int rc = resha_shown_begin(s, &kind, NULL, NULL, NULL, NULL);
+
+        return rc < 0 ? rc : resha_sleep(RESHA_S(60));
+}
+
+TEST(shown_ends_on_the_host_of_an_embedded_run)
+{
+        resha_shown s = { { 0 } };
+        resha_embed *e;
+
+        ASSERT_OK(resha_embed_begin(sleeps_while_shown, &s, NULL, &e));
+        ASSERT_EQ(resha_embed_step(e, RESHA_S(1)), 1);
+        ASSERT_TRUE(rs_shown_of(&s)->loop != NULL && rs_loop_current == NULL);
+        struct rs_loop *l = rs_shown_of(&s)->loop;
+        resha_shown_end(&s);
+        ASSERT_TRUE(l->shown.first == NULL && l->counters.shown == 0);
+        (void)resha_embed_end(e);
 }
 
 /* The call of the program that opened it, and not one of the library in between. */
@@ -179,6 +261,25 @@ static int child(__attribute__((unused)) void *arg)
 {
         ASSERT_TRUE(resha_doing_current() == NULL); /* its own, not the parent's */
         return resha_sleep(RESHA_MS(1));
+}
+
+TASK(doing_that_ends_before_those_in_it_is_gone)
+{
+        RESHA_DOING(outermost);
+        RESHA_DOING(inmost);
+        resha_doing middle = { 0 }, between = { 0 };
+
+        resha_doing_begin(&outermost, "a", NULL);
+        resha_doing_begin(&between, "b", NULL);
+        resha_doing_begin(&middle, "c", NULL);
+        resha_doing_begin(&inmost, "d", NULL);
+        resha_doing_end(&between);
+        resha_doing_end(&middle);
+        ASSERT_TRUE(resha_doing_current() == &inmost);
+        ASSERT_TRUE(inmost._outer == &outermost);
+        resha_doing_end(&inmost);
+        ASSERT_TRUE(resha_doing_current() == &outermost);
+        return 0;
 }
 
 TASK(doing_belongs_to_its_task)
