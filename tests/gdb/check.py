@@ -208,7 +208,7 @@ def the_page():
     with open(os.path.join(os.environ["RESHA_SOURCE"], "docs", "debugging.md"), encoding="utf-8") as f:
         page = f.read()
     program = re.search(r"^```c\n(.*?)^```", page, re.M | re.S)[1]
-    dump, _, tree, stack = re.findall(r"^```text\n(.*?)^```", page, re.M | re.S)
+    dump, _, _, tree, stack = re.findall(r"^```text\n(.*?)^```", page, re.M | re.S)
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "shop.c"), "w", encoding="utf-8") as f:
             f.write(program)
