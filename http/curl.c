@@ -444,7 +444,6 @@ static void give_facts(const struct handle *h, resha_duration resolve)
 static int transfer(struct handle *h, resha_duration resolve)
 {
         rs_http_driver *d = h->curl->driver;
-        rs_http_sink_phase(h->sink, "begins");
         int rc = rs_http_driver_start(d, &h->transfer);
         if (rc < 0)
                 return rc;

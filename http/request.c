@@ -28,8 +28,7 @@ struct call {
         unsigned max_redirects, redirects;
         bool has_body;
         bool follow;
-        bool looped; /* a URL came again */
-        resha_doing *doing;
+        bool looped;    /* a URL came again */
         uint64_t *seen; /* hashes of the URLs so far; on the heap once there is a redirect */
         char why[120];  /* what happened, where the code alone does not say it */
 
@@ -226,7 +225,7 @@ static int attempt(struct call *c)
         int rc = rs_http_sink_init(&c->sink, c->max_body, c->http->max_headers);
         if (rc < 0)
                 return rc;
-        c->sink.doing = c->doing;
+        c->sink.doing = c->base.doing;
         c->sink.head_request = strcmp(c->method, "HEAD") == 0;
         c->sink.keep_coding = r->keep_coding;
         rc = c->http->transport.perform(c->http->transport.impl, &a, &c->sink);
@@ -238,10 +237,11 @@ static int attempt_in_its_place(struct call *c)
 {
         rs_http_host *host;
         snprintf(c->where, sizeof c->where, "%.12s %.60s:%u", c->method, c->url.host, (unsigned)c->url.port);
-        c->doing->attempt = c->redirects ? c->redirects + 1 : 0;
-        int rc = rs_http_session_acquire(c->http, &c->url, c->pool, c->doing, &host);
+        c->base.doing->attempt = c->redirects ? c->redirects + 1 : 0;
+        int rc = rs_http_session_acquire(c->http, &c->url, c->pool, c->base.doing, &host);
         if (rc < 0)
                 return rc;
+        c->base.doing->phase = "begins";
         rc = attempt(c);
         rs_http_session_release(c->http, host);
         return rc;
@@ -424,7 +424,7 @@ int resha_http_request(resha_http *h, const resha_request *request, resha_respon
         c.sink.reason[0] = 0;
         RESHA_DOING(doing);
         resha_doing_begin(&doing, "http", c.where);
-        c.doing = &doing;
+        c.base.doing = &doing;
         c.where[0] = 0;
         h->refs++;
         resha_instant start = resha_now();

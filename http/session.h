@@ -45,6 +45,7 @@ typedef struct rs_http_host {
 typedef struct rs_http_call {
         struct rs_http_call *prev, *next; /* in the session's list */
         resha_scope scope;                /* the total time; cancelled when the session is closed */
+        resha_doing *doing;               /* what it says of itself */
 } rs_http_call;
 
 struct resha_http {

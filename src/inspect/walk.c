@@ -175,7 +175,7 @@ size_t rs_walk_stack(const struct rs_walk *w, void *room, const void **ret_addre
 /* "mirror example.org: connects (attempt 2)" */
 static void see_doing(const struct rs_walk *w, const struct rs_task *t, struct rs_seen_task *s)
 {
-        char what[32] = "", text[96] = "", phase[32] = "", attempt[24] = "";
+        char what[32] = "", text[96] = "", phase[48] = "", attempt[24] = "";
         resha_doing d;
 
         s->doing[0] = '\0';
