@@ -19,6 +19,7 @@
 #include "sys/observe.h"
 
 enum { WALK_SCOPES = 64, WALK_SLABS = 1 << 20, WALK_HANDLES = 1024 };
+static const size_t WALK_STACK = (size_t)1 << 32;
 
 bool rs_walk_begin(struct rs_walk *w, const struct rs_reader *reader, const struct rs_loop *l)
 {
@@ -159,6 +160,8 @@ static void see_stack(struct rs_walk *w, const struct rs_task *t, struct rs_seen
         s->stack = (struct rs_stack_use){ 0 };
         if (!t->stack || !w->reader->read(&w->stack_copy, t->stack, sizeof w->stack_copy))
                 return;
+        if (w->stack_copy.size > WALK_STACK)
+                return; /* by copies it may be anything, and pages of it would be counted */
         w->stack = &w->stack_copy;
         rs_stacks_use(w->stack, w->loop.stacks.guard, sp, w->loop.marks != NULL, &s->stack);
 }

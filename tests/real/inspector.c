@@ -19,6 +19,19 @@
 
 enum { MANY = TEST_ASAN || TEST_TSAN ? 2000 : 100000, PAUSE_MOST_NS = 5000000 };
 
+struct hold {
+        bool release; /* atomic */
+};
+
+static int holds(void *arg)
+{
+        struct hold *h = arg;
+
+        while (!__atomic_load_n(&h->release, __ATOMIC_SEQ_CST))
+                poll(NULL, 0, 1);
+        return 0;
+}
+
 /* ---- what is answered ---- */
 
 INSPECTED(a_snapshot)
@@ -135,6 +148,74 @@ INSPECTED(a_trace)
         return resha_group_end(&g, 0);
 }
 
+/* ---- what tasks wait for in the world ---- */
+
+static int reads(void *arg)
+{
+        char byte;
+        ssize_t n = resha_read(arg, &byte, 1);
+
+        return n < 0 ? (int)n : 0;
+}
+
+static int waits_for_descriptor(void *arg)
+{
+        int rc = resha_fd_wait(*(int *)arg, POLLIN);
+
+        return rc < 0 ? rc : 0;
+}
+
+static int runs_a_process(void *arg)
+{
+        resha_process *p;
+        static const char *const argv[] = { "sleep", "100", NULL };
+        int rc = resha_process_spawn(&(resha_process_opts){ .argv = argv, .grace = RESHA_MS(1) }, &p);
+
+        (void)arg;
+        ASSERT_OK(rc);
+        rc = resha_process_wait(p, NULL);
+        resha_process_close(p);
+        return rc;
+}
+
+static int runs_a_job(void *arg)
+{
+        return resha_pool_run(NULL, holds, arg, NULL);
+}
+
+INSPECTED(descriptors_processes_and_threads)
+{
+        struct hold hold = { false };
+        struct real_pair pair;
+        int ends[2];
+        char want[64];
+        RESHA_GROUP(g);
+
+        real_pair(&pair);
+        ASSERT_EQ(pipe(ends), 0);
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, reads, pair.here);
+        resha_spawn(&g, waits_for_descriptor, &ends[0]);
+        resha_spawn(&g, runs_a_process, NULL);
+        resha_spawn(&g, runs_a_job, &hold);
+        ASSERT_OK(resha_sleep(RESHA_MS(20)));
+        char *text = asker_text("snapshot\n");
+        assert_whole(text);
+        ASSERT_HAS(strstr(text, "\"name\":\"reads\""), "\"detail\":\"descriptor ");
+        snprintf(want, sizeof want, "\"detail\":\"descriptor %d to be readable\"", ends[0]);
+        ASSERT_HAS(text, want);
+        ASSERT_HAS(strstr(text, "\"name\":\"runs_a_process\""), " sleep\"");
+        ASSERT_HAS(strstr(text, "\"name\":\"runs_a_job\""), "\"detail\":\"of pool resha\"");
+        ASSERT_HAS(text, "{\"type\":\"handle\",");
+        resha_free(text);
+        __atomic_store_n(&hold.release, true, __ATOMIC_SEQ_CST);
+        ASSERT_OK(resha_group_end(&g, 0));
+        real_pair_close(&pair);
+        close(ends[0]);
+        close(ends[1]);
+        return 0;
+}
+
 /* ---- a hundred thousand tasks ---- */
 
 /* The loop stands still for a slice at a time. The processor time of the longest is what counts: between its beginning
@@ -209,19 +290,6 @@ static int blocked(void *arg)
 TEST(a_loop_that_is_blocked)
 {
         inspector_run(blocked, NULL);
-}
-
-struct hold {
-        bool release; /* atomic */
-};
-
-static int holds(void *arg)
-{
-        struct hold *h = arg;
-
-        while (!__atomic_load_n(&h->release, __ATOMIC_SEQ_CST))
-                poll(NULL, 0, 1);
-        return 0;
 }
 
 /* Question after question to a loop that does not answer: one post is in its inbox, whoever asks. */
