@@ -46,7 +46,7 @@ RESHA_API const resha_doing *resha_doing_current(void);
 
 /* How figures of one name are taken together where objects of a kind have the same name (or none). */
 enum resha_figure_type {
-        RESHA_FIGURE_COUNTER = 1, /* only grows; the sum */
+        RESHA_FIGURE_COUNTER = 1, /* only grows; the sum, of those that have ended in this loop, too */
         RESHA_FIGURE_GAUGE,       /* as it is now; the sum */
         RESHA_FIGURE_MOST,        /* the same; the largest */
 };

@@ -90,7 +90,8 @@ struct rs_loop {
         resha_run_opts opts;
         uint64_t reports, switches, polls, ignored_cancels;
         struct rs_counters counters;
-        struct rs_list shown; /* of struct rs_shown: what is open */
+        struct rs_list shown;      /* of struct rs_shown: what is open */
+        struct rs_list shown_past; /* the same, without objects: what those came to that have ended, by kind and name */
         struct rs_shown_walks shown_walks;
         struct rs_context native; /* of the loop itself, for the sanitizers */
         /* Of the layers above, made when first needed; they register a clean-up. programs: of the simulated world. */

@@ -16,10 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/core.h"
 #include "core/inbox.h"
 #include "sys/observe.h"
 #include "sys/symbol.h"
+
+enum { PAST_MOST = 256 };
 
 /* ---- the list ---- */
 
@@ -48,6 +51,59 @@ static __attribute__((cold)) void leave_walks(struct rs_shown_walks *w, const st
                         w->walk[i].next = n->next;
 }
 
+/* ---- those that have ended ---- */
+
+struct past {
+        struct rs_shown shown;
+        uint64_t values[RESHA_FIGURES_MAX];
+        char name[];
+};
+
+static bool has_counters(const resha_shown_kind *kind)
+{
+        for (size_t i = 0; i < kind->count; i++)
+                if (kind->figures[i].type == RESHA_FIGURE_COUNTER)
+                        return true;
+        return false;
+}
+
+static struct past *past_of(struct rs_loop *l, const struct rs_shown *s)
+{
+        const char *name = s->name ? s->name : "";
+        size_t n = 0, size = strlen(name) + 1;
+
+        for (struct rs_node *x = l->shown_past.first; x; x = x->next, n++) {
+                struct past *p = RS_CONTAINER(RS_CONTAINER(x, struct rs_shown, node), struct past, shown);
+                if (p->shown.kind == s->kind && strcmp(p->name, name) == 0)
+                        return p;
+        }
+        struct past *p = n < PAST_MOST ? resha_calloc(1, sizeof *p + size) : NULL;
+        if (!p)
+                return NULL;
+        memcpy(p->name, name, size);
+        p->shown = (struct rs_shown){ .kind = s->kind, .name = p->name, .values = p->values, .loop = l, .past = true };
+        rs_list_push(&l->shown_past, &p->shown.node);
+        return p;
+}
+
+/* What an object has counted stays in the sum: who watches takes a counter that sinks for one that has begun anew, and
+ * all that is left of it for what has come since. */
+static void keep_counters(struct rs_loop *l, const struct rs_shown *s)
+{
+        const resha_shown_kind *kind = s->kind;
+
+        if (!s->values || !has_counters(kind))
+                return;
+        if (kind->refresh)
+                kind->refresh(s->object);
+        struct past *p = past_of(l, s);
+        for (size_t i = 0; p && i < kind->count; i++)
+                if (kind->figures[i].type == RESHA_FIGURE_COUNTER)
+                        p->values[i] += s->values[i];
+}
+
+/* ---- the end of one ---- */
+
 /* Of a loop that is not the running one. The host of an embedded run tidies up between two steps, a forked child what
  * it has got from its parent; another thread would leave the loop with a list of what is gone. */
 static __attribute__((cold, noinline)) bool may_remove(const struct rs_shown *s)
@@ -70,6 +126,7 @@ void rs_shown_remove(struct rs_shown *s)
                 s->loop = NULL;
                 return;
         }
+        keep_counters(l, s);
         if (l->shown_walks.last)
                 leave_walks(&l->shown_walks, &s->node);
         rs_list_remove(&l->shown, &s->node);
@@ -158,6 +215,8 @@ void rs_shown_end(struct rs_loop *l)
                 else
                         rs_shown_left(s);
         }
+        for (struct rs_node *n; (n = rs_list_pop(&l->shown_past));)
+                resha_free(RS_CONTAINER(RS_CONTAINER(n, struct rs_shown, node), struct past, shown));
 }
 
 /* ---- objects of the program ---- */

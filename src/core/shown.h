@@ -26,6 +26,7 @@ struct rs_shown {
         int64_t opened;         /* the loop's time */
         int fd;                 /* -1: none */
         bool ours;              /* the program need not end it: the run does */
+        bool past;              /* of `shown_past` */
 };
 
 _Static_assert(sizeof(struct rs_shown) <= sizeof(resha_shown), "the inside of resha_shown");

@@ -27,11 +27,10 @@ void rs_stats(const struct rs_loop *l, int64_t now, resha_stats *s)
                 .age = { now - c->began },
                 .slept = { c->slept },
                 .polls = l->polls,
-                .calls = l->backend->calls,
                 .sleeps = c->sleeps,
                 .switches = l->switches,
                 .spawned = spawned,
-                .ended = spawned - l->tasks,
+                .ended = spawned > l->tasks ? spawned - l->tasks : 0, /* of a copy they need not fit together */
                 .wakes = c->wakes,
                 .timers = c->timers,
                 .reports = l->reports,

@@ -252,14 +252,15 @@ static void add_object(struct rs_metrics *m, unsigned loop, bool here, const str
 
         if (!take(here, &kind, s->kind, sizeof kind) || kind.count == 0 || kind.count > RESHA_FIGURES_MAX || !s->values)
                 return;
-        if (here && kind.refresh)
+        if (here && kind.refresh && !s->past)
                 kind.refresh(s->object);
         if (!take(here, figures, kind.figures, kind.count * sizeof figures[0]) ||
             !take(here, values, s->values, kind.count * sizeof values[0]) ||
             !take_text(here, name, sizeof name, s->name) || !take_text(here, label, sizeof label, kind.label))
                 return;
         for (size_t i = 0; i < kind.count; i++)
-                add_figure(m, loop, here, &figures[i], valid_label(label) ? label : "name", name, values[i]);
+                if (!s->past || figures[i].type == RESHA_FIGURE_COUNTER)
+                        add_figure(m, loop, here, &figures[i], valid_label(label) ? label : "name", name, values[i]);
 }
 
 static bool add_loop(struct rs_metrics *m, unsigned number, struct rs_loop *l, bool here)
@@ -307,6 +308,16 @@ static void add_objects(struct rs_metrics *m, const struct rs_loop *l, unsigned 
         }
 }
 
+static void add_past(struct rs_metrics *m, const struct rs_loop *l, unsigned loop, bool here)
+{
+        const struct rs_node *n = NULL;
+
+        if (!here && rs_observe_read(&n, &l->shown_past.first, sizeof n))
+                add_objects(m, l, loop, n);
+        for (n = here ? l->shown_past.first : NULL; n; n = n->next)
+                add_object(m, loop, true, RS_CONTAINER((void *)(uintptr_t)n, struct rs_shown, node));
+}
+
 bool rs_metrics_add(struct rs_metrics *m, struct rs_loop *l, bool here, int64_t until)
 {
         unsigned loop = (unsigned)(l->last_mark >> RS_MARK_RUN);
@@ -317,6 +328,8 @@ bool rs_metrics_add(struct rs_metrics *m, struct rs_loop *l, bool here, int64_t 
 
         if (m->loop != loop && !add_loop(m, loop, l, here))
                 return true;
+        if (m->loop != loop)
+                add_past(m, l, loop, here);
         if (here) {
                 if (m->loop != loop)
                         m->walk = rs_shown_walk_begin(l);

@@ -202,6 +202,54 @@ TASK(stats_of_objects_with_one_name_are_taken_together)
         return 0;
 }
 
+TASK(stats_keep_what_objects_counted_that_have_ended)
+{
+        uint64_t mine[3] = { 7, 5, 2 };
+        resha_shown s[2] = { { { 0 } } };
+        char name[] = "past", other[] = "past", *text RESHA_CLEANUP(text_free) = NULL;
+
+        ASSERT_OK(resha_shown_begin(&s[0], &kind, NULL, name, mine, NULL));
+        ASSERT_OK(resha_shown_begin(&s[1], &kind, NULL, other, values, NULL));
+        resha_shown_end(&s[0]);
+        memset(name, 'z', 4); /* its owner's */
+        memset(mine, 0xff, sizeof mine);
+        ASSERT_OK(resha_stats_text(&text, NULL));
+        ASSERT_HAS(text, "t_requests_total{loop=");
+        ASSERT_HAS(text, ",host=\"past\"} 10\n"); /* 7 and 3 */
+        ASSERT_HAS(text, ",host=\"past\"} 7\n");  /* a gauge: of the one that is there */
+        text_free(&text);
+        text = NULL;
+        resha_shown_end(&s[1]);
+        ASSERT_OK(resha_stats_text(&text, NULL));
+        ASSERT_HAS(text, ",host=\"past\"} 10\n");
+        ASSERT_TRUE(strstr(text, "t_now") == NULL);
+        return 0;
+}
+
+TASK(stats_text_has_nothing_that_a_reader_refuses)
+{
+        static const resha_figure odd[2] = {
+                { "resha_loop_lag_seconds_sum", "Ours.", RESHA_FIGURE_COUNTER, false },
+                { "t_odd", "Odd.", RESHA_FIGURE_GAUGE, false },
+        };
+        static const resha_shown_kind ours = { .kind = "x", .figures = odd, .count = 2, .label = "loop" },
+                                      theirs = { .kind = "x", .figures = odd, .count = 2, .label = "__name__" };
+        /* too long, half of a pair, beyond the last, and what is fine */
+        static const char name[] = "\xe0\x80\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xf0\x80\x80\x80 \xe2\x82\xac";
+        resha_shown s RESHA_CLEANUP(resha_shown_end) = { { 0 } }, t RESHA_CLEANUP(resha_shown_end) = { { 0 } };
+        char *text RESHA_CLEANUP(text_free) = NULL;
+
+        ASSERT_OK(resha_shown_begin(&s, &ours, NULL, name, values, NULL));
+        ASSERT_OK(resha_shown_begin(&t, &theirs, NULL, "n", values, NULL));
+        ASSERT_OK(resha_stats_text(&text, NULL));
+        ASSERT_HAS(text, ",name=\"??? ??? ???? ???? \xe2\x82\xac\"} ");
+        ASSERT_HAS(text, ",name=\"n\"} ");
+        const char *sum = strstr(text, "\nresha_loop_lag_seconds_sum{");
+        ASSERT_TRUE(sum != NULL && strstr(sum + 1, "\nresha_loop_lag_seconds_sum{") == NULL);
+        ASSERT_TRUE(strstr(text, "loop=\"1\",loop=") == NULL);
+        return 0;
+}
+
 TASK(stats_text_without_memory_is_refused_and_leaks_nothing)
 {
         char *text RESHA_CLEANUP(text_free) = NULL;
