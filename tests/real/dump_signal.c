@@ -204,6 +204,78 @@ TEST(dump_signal_of_all_loops_of_the_process)
         ASSERT_EQ(loops, 3);
 }
 
+/* ---- while everything moves ---- */
+
+enum { DUMPS = 30 };
+
+static int short_life(void *arg)
+{
+        char name[32];
+
+        snprintf(name, sizeof name, "of its own %d", *(int *)arg);
+        int rc = resha_task_set_name(name);
+        for (int i = 0; i < 3 && rc == 0; i++)
+                rc = resha_yield();
+        return rc;
+}
+
+static atomic_int dumped;
+
+static void *asks_often(void *arg)
+{
+        while (atomic_load(&stuck) < 2) /* until they have the signal */
+                nap();
+        for (int i = 0; i < DUMPS; i++) {
+                kill(getpid(), SIGUSR1);
+                for (int k = 0; k < 5; k++)
+                        nap();
+        }
+        atomic_store(&dumped, 1);
+        return arg;
+}
+
+static int comes_and_goes(void *arg)
+{
+        int n = 0;
+
+        (void)arg;
+        atomic_fetch_add(&stuck, 1);
+        while (!atomic_load(&dumped)) {
+                RESHA_GROUP(g);
+                resha_group_begin(&g, NULL);
+                for (int i = 0; i < 100; i++, n++)
+                        (void)!resha_spawn_copy(&g, short_life, &n);
+                int rc = resha_group_end(&g, 0);
+                if (rc < 0)
+                        return rc;
+        }
+        return 0;
+}
+
+static int storm(void *arg)
+{
+        pthread_t thread;
+
+        (void)arg;
+        stderr_to_a_file();
+        resha_run_opts o = { .backend = test_backend(), .dump_signal = SIGUSR1 };
+        if (pthread_create(&thread, NULL, asks_often, NULL) != 0)
+                return 98;
+        int rc = resha_run_loops(comes_and_goes, NULL, 2, 0, &o);
+        pthread_join(thread, NULL);
+        return rc < 0 || lseek(STDERR_FILENO, 0, SEEK_END) < 2000; /* a dump of both has more */
+}
+
+TEST(dump_signal_while_tasks_come_and_go)
+{
+        struct test_child c;
+
+        if (TEST_TSAN)
+                test_skip("signals are kept back there");
+        test_child(storm, NULL, &c);
+        ASSERT_EQ(c.status, 0);
+}
+
 /* ---- the signal ---- */
 
 static int reports;
