@@ -50,6 +50,7 @@ static inline void put(struct rs_ring *r, uint64_t head, uint64_t body)
         uint64_t at = r->at;
         struct rs_event *e = &r->events[(at & r->mask) / RS_EVENT_BYTES];
 
+        __atomic_thread_fence(__ATOMIC_RELEASE); /* who sees this event sees that those before it are written */
         __atomic_store_n(&e->head, head, __ATOMIC_RELAXED);
         __atomic_store_n(&e->body, body, __ATOMIC_RELAXED);
         __atomic_store_n(&r->at, at + RS_EVENT_BYTES, __ATOMIC_RELEASE);
@@ -211,7 +212,8 @@ void rs_ring_switched(struct rs_loop *l, struct rs_task *next)
         if (t && t->wait && !r->parked)
                 put_park(r, t);
         r->parked = false;
-        if (RS_UNLIKELY(r->missed && __atomic_exchange_n(&r->missed, false, __ATOMIC_RELAXED)))
+        if (RS_UNLIKELY(__atomic_load_n(&r->missed, __ATOMIC_RELAXED)) &&
+            __atomic_exchange_n(&r->missed, false, __ATOMIC_RELAXED))
                 anew(r);
         put(r, rs_event_head(RS_EVENT_RUN, 0, 0, next ? next->id : 0), 0);
         if (next && next->told != r->generation)
@@ -295,7 +297,6 @@ void rs_ring_stop(struct rs_loop *l)
                 drain(l, r);
         r->drain = NULL;
         l->ring = NULL;
-        __atomic_store_n(&r->ended, true, __ATOMIC_RELEASE);
         rs_ring_unref(r);
 }
 
@@ -304,21 +305,19 @@ void rs_ring_stop(struct rs_loop *l)
 size_t rs_ring_read(struct rs_ring_reader *reader, struct rs_event *to, size_t max, bool *ret_gap)
 {
         const struct rs_ring *r = reader->ring;
-        uint64_t size = r->mask + 1, end = __atomic_load_n(&r->at, __ATOMIC_ACQUIRE), from = reader->at;
+        /* The writer may be in the middle of the event after the last that it has told of: one less is whole. */
+        uint64_t size = r->mask + 1 - RS_EVENT_BYTES, end = __atomic_load_n(&r->at, __ATOMIC_ACQUIRE);
+        uint64_t from = end - reader->at > size ? end - size : reader->at;
         size_t n = 0;
 
-        if (end - from > size)
-                from = end - size;
         for (; n < max && from + n * RS_EVENT_BYTES < end; n++) {
                 const struct rs_event *e = &r->events[((from + n * RS_EVENT_BYTES) & r->mask) / RS_EVENT_BYTES];
                 to[n].head = __atomic_load_n(&e->head, __ATOMIC_RELAXED);
                 to[n].body = __atomic_load_n(&e->body, __ATOMIC_RELAXED);
         }
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        /* The writer may be in the middle of the event after the last that it has told of. */
-        uint64_t now = __atomic_load_n(&r->at, __ATOMIC_RELAXED) + RS_EVENT_BYTES;
-        size_t torn =
-                now - from > size && now != end + RS_EVENT_BYTES ? (size_t)(now - from - size) / RS_EVENT_BYTES : 0;
+        uint64_t now = __atomic_load_n(&r->at, __ATOMIC_RELAXED);
+        size_t torn = now - from > size ? (size_t)(now - from - size) / RS_EVENT_BYTES : 0;
         torn = torn < n ? torn : n;
         *ret_gap = from - reader->at + torn > 0;
         reader->lost += (from - reader->at) / RS_EVENT_BYTES + torn;

@@ -22,7 +22,7 @@ enum rs_event_kind {
         RS_EVENT_TIME = 1, /* body: ns of the loop's clock, for all events from here on */
         /* task made and ready; body: id of who has, 0 being none. NAME, and SITE if it has one, follow */
         RS_EVENT_SPAWN,
-        /* of a task; `more` events TEXT with it follow; none: body is the text, static. Again when it * changes, and
+        /* of a task; `more` events TEXT with it follow; none: body is the text, static. Again when it changes, and
          * for who has missed it (see `generation`) */
         RS_EVENT_NAME,
         RS_EVENT_TEXT,   /* RS_EVENT_CHARS characters in all that is left of both words; the last ones are 0 */
@@ -83,7 +83,6 @@ struct rs_ring {
         uint16_t generation; /* a task is named once in each; never 0, which is that of a new task. The next begins for
                               * a new reader, and with each half of the ring: a name that counts is never forgotten */
         bool missed;         /* set by a reader who was too late: the next generation begins */
-        bool ended;          /* the loop does not write to it any more */
         bool drains;         /* drain() is under way */
         unsigned refs;
         /* Whoever must not lose any: reads all that there is, on the loop's thread and on its stack. NULL: nobody. */

@@ -227,5 +227,5 @@ TEST(timeline_says_what_it_has_forgotten)
         rs_ring_unref(ring);
         ASSERT_STR(child.text, "task 7  ▌~▌~▌~▌~▌~▌~▌~▌~▌~▌▌ 68.5 us     ▌ runs   ~ waits   x cancelled\n"
                                "task 9  ▌~▌~▌~▌~▌~▌~▌~▌~▌~▌▌\n"
-                               "... 512 earlier events are forgotten: the picture begins after them\n");
+                               "... 513 earlier events are forgotten: the picture begins after them\n");
 }
