@@ -35,6 +35,13 @@
 #include "sys/thread.h"
 #include "sys/unwind.h"
 
+bool rs_observe_read(void *to, const void *from, size_t size)
+{
+        struct iovec theirs = { (void *)(uintptr_t)from, size }, ours = { to, size };
+
+        return process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0) == (ssize_t)size;
+}
+
 bool rs_observe_text(const char *from, char *buf, size_t size)
 {
         struct iovec there = { (void *)(uintptr_t)from, size - 1 }, here = { buf, size - 1 };
@@ -184,13 +191,6 @@ static bool never_restarts(long call)
 /* ---- copies of its stacks ---- */
 
 enum { OTHER_MAX = 1024 * 1024 }; /* of a stack that it is not on itself */
-
-bool rs_observe_read(void *to, const void *from, size_t size)
-{
-        struct iovec theirs = { (void *)(uintptr_t)from, size }, ours = { to, size };
-
-        return process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0) == (ssize_t)size;
-}
 
 static bool copy(struct rs_memory *m, uintptr_t low, uintptr_t high)
 {
@@ -397,12 +397,6 @@ void rs_observe_allow(void)
 
 void rs_observe_forked(void)
 {
-}
-
-bool rs_observe_read(void *to, const void *from, size_t size)
-{
-        memcpy(to, from, size);
-        return true;
 }
 
 size_t rs_observe_stack(pid_t tid, const struct rs_observe_stacks *s, const void **ret_addresses, size_t max)
