@@ -426,6 +426,8 @@ int resha_pool_run(resha_pool *p, resha_fn *fn, void *arg, const resha_job_opts 
 
 /* ---- for who looks from outside ---- */
 
+/* The pool is told of by the first in its line, for the others would count that again, each of them; by those who have
+ * their place if there is none. */
 static void job_see(const struct rs_reader *r, const struct rs_wait *at, const struct rs_wait *w, struct rs_waited *ret)
 {
         struct resha_pool p;
@@ -434,12 +436,14 @@ static void job_see(const struct rs_reader *r, const struct rs_wait *at, const s
 
         if (!r->read(&p, w->object, sizeof p) || !r->read(&c, at, sizeof c) || !r->read(&j, c.job, sizeof j))
                 return;
+        snprintf(ret->detail, sizeof ret->detail, "of pool %.15s%s", p.crew.name,
+                 j.placed.in_line ? ", in line for a place in its queue" : "");
+        if (j.placed.in_line ? j.placed.line.prev != NULL : p.line.first != NULL)
+                return;
         ret->kind = "pool";
         ret->limit = p.crew.most;
         ret->held = p.taken < ret->limit ? p.taken : ret->limit; /* a job with a place runs, or is the next to */
         ret->waiting = p.taken - ret->held + rs_waited_count(r, w, &p.line);
-        snprintf(ret->detail, sizeof ret->detail, "of pool %.15s%s", p.crew.name,
-                 j.placed.in_line ? ", in line for a place in its queue" : "");
         snprintf(ret->state, sizeof ret->state, "%.15s: %zu of %zu threads are taken, %zu %s for one", p.crew.name,
                  ret->held, ret->limit, ret->waiting, ret->waiting == 1 ? "job waits" : "jobs wait");
 }
