@@ -9,6 +9,7 @@
 #include "core/disk.h"
 #include "core/waited.h"
 #include "sys/disk.h"
+#include "sys/observe.h"
 #include "sys/ready.h"
 
 struct op_wait {
@@ -88,7 +89,8 @@ static void see_disk(const struct rs_reader *r, const struct rs_op *op, struct r
 {
         struct rs_disk d;
 
-        if (r->read(&d, op->buf, sizeof d) && d.call != RS_DISK_RUN && d.path &&
+        /* A thread of the crew may be writing to it. */
+        if (rs_observe_read(&d, op->buf, sizeof d) && d.call != RS_DISK_RUN && d.path &&
             !r->text(d.path, ret->detail, RS_WAITED_TEXT))
                 ret->detail[0] = '\0';
 }
