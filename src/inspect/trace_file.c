@@ -4,7 +4,8 @@
  * It is opened by the first run and stays open to the end of the process, for runs that come one after the other. Its
  * last bracket is written when the last of those at a time has ended, and written over by the next: so it is whole
  * whenever nothing runs, and if the process dies it lacks only that, which the format allows. A child that was forked
- * has a file of its own, with its number behind the name. */
+ * has a file of its own, with its number behind the name. Programs with more rights than their user do not write where
+ * the user says. */
 
 #include "inspect/trace_file.h"
 
@@ -101,7 +102,7 @@ static void after(void *arg)
 
 int rs_trace_file_begin(struct rs_loop *l, size_t events, struct rs_trace **ret_trace)
 {
-        const char *path = getenv("RESHA_TRACE");
+        const char *path = secure_getenv("RESHA_TRACE");
         struct rs_trace *t = NULL;
         int rc = 0;
 

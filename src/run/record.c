@@ -37,7 +37,7 @@ static void begin_timeline(struct rs_run *r, const char *how)
 
 int rs_record_begin(struct rs_run *r, const resha_run_opts *opts)
 {
-        const char *how = getenv("RESHA_TIMELINE"), *path = getenv("RESHA_TRACE");
+        const char *how = getenv("RESHA_TIMELINE"), *path = secure_getenv("RESHA_TRACE");
         bool timeline = how && *how && !asked(how, "0");
         int rc = rs_trace_file_begin(&r->loop, timeline ? RS_RING_WHOLE : RS_TRACE_EVENTS, &r->trace);
 
@@ -53,6 +53,7 @@ int rs_record_begin(struct rs_run *r, const resha_run_opts *opts)
 
 void rs_record_end(struct rs_run *r)
 {
+        const char *path = secure_getenv("RESHA_TRACE");
         struct rs_loop *l = &r->loop;
 
         if (r->timeline)
@@ -60,7 +61,7 @@ void rs_record_end(struct rs_run *r)
         rs_ring_stop(l);
         int rc = r->trace ? rs_trace_file_end(r->trace) : 0;
         if (rc < 0)
-                rs_report(l, RESHA_REPORT_SHORTAGE, rc, NULL, "the trace in %s is cut: %s", getenv("RESHA_TRACE"),
+                rs_report(l, RESHA_REPORT_SHORTAGE, rc, NULL, "the trace in %s is cut: %s", path ? path : "?",
                           resha_strerror(rc));
         r->trace = NULL;
 }
