@@ -33,7 +33,9 @@
 #include "sys/sys.h"
 #include "sys/thread.h"
 
-enum { CLIENTS = 4, REQUEST_MS = 2000, ANSWER_MS = 200, ACCEPT_PAUSE_MS = 100, EXPANDED = 32 * 1024 };
+enum { CLIENTS = 4, REQUEST_MS = 2000, ANSWER_MS = 200, ACCEPT_PAUSE_MS = 100, EXPANDED = 128 * 1024 };
+
+_Static_assert(EXPANDED > RS_STACKS_DEPTH * (6 * RS_TEXTS_MAX + 128), "the text of any mark fits");
 
 struct client {
         bool used, done; /* done: its thread is to be joined */

@@ -160,7 +160,7 @@ static bool put_stack(struct rs_json *j, uint32_t loop, uint32_t task, const voi
 
 static size_t text_address(const char *from, struct rs_texts *texts, struct rs_json *j)
 {
-        char hex[24];
+        char hex[24], *before = j->at;
         const void *address;
 
         memcpy(&address, from, sizeof address);
@@ -169,6 +169,8 @@ static size_t text_address(const char *from, struct rs_texts *texts, struct rs_j
                 snprintf(hex, sizeof hex, "%p", address);
         j->cut = false;
         rs_json_escaped(j, text ? text : hex);
+        if (j->cut)
+                j->at = before;
         return j->cut ? 0 : 2 + sizeof address;
 }
 

@@ -31,6 +31,7 @@ size_t rs_stacks_running(pid_t tid, const struct rs_loop *l, const struct rs_tas
 /* Texts of addresses, each looked up once: of one thread, as long as an answer takes. A look-up reads the program's
  * file: not on a loop's thread, if that can be avoided. */
 struct rs_texts;
+enum { RS_TEXTS_MAX = 256 };         /* bytes of one, its end counted */
 struct rs_texts *rs_texts_new(void); /* NULL: no memory */
 void rs_texts_free(struct rs_texts *t);
 

@@ -75,7 +75,7 @@ static bool grow(struct rs_texts *t)
 
 static struct entry *look_up(const void *address)
 {
-        char text[256] = "";
+        char text[RS_TEXTS_MAX] = "";
         bool shown = rs_symbol_format(address, text, sizeof text);
         size_t n = strlen(text) + 1;
         struct entry *e = resha_malloc(sizeof *e + n);
