@@ -77,8 +77,13 @@ static void read_blocked(struct job *job, const struct rs_view *v)
         job->snapshot.from = job->from;
         job->snapshot.walk.reader = &rs_reader_copies;
         do {
+                if (!rs_view_hold(v->number)) { /* what has gone would be read as what has its memory now */
+                        rs_snapshot_note(&job->answer->json, "a loop has ended meanwhile");
+                        break;
+                }
                 rs_copies_use(&job->copies);
                 slice(job, v->loop, &rs_reader_copies, rs_sys_now());
+                rs_view_release(v->number);
         } while (rs_answer_flush(job->answer) && !job->over);
         rs_copies_use(NULL);
 }
