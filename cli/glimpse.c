@@ -41,6 +41,8 @@ static int look(void *arg)
                          EXIT_DONE &&
                  view_init(&v) == 0) {
                 int32_t stories = stories_of(v.s);
+                for (size_t i = 0; i < v.s->tasks.n; i++)
+                        v.snapshot.tasks.row[i].site = ""; /* there is one only, and lines are short here */
                 v.screen.width -= v.screen.width > INDENT ? INDENT : 0;
                 if (stories != NO_ROW)
                         return tree_add_group(&v, stories, &g->tree);

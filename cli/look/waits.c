@@ -112,6 +112,10 @@ void waits_add(const struct snapshot *s, const struct screen *screen, const stru
 {
         if (!waits_is(task, "waits"))
                 return;
+        if (*task->doing) { /* what it is about says more than what it is made of */
+                screen_add(screen, t, task->doing);
+                text_puts(t, " (");
+        }
         if (waits_for_ends(task))
                 add_ends(s, screen, task, t);
         else
@@ -121,10 +125,8 @@ void waits_add(const struct snapshot *s, const struct screen *screen, const stru
                 screen_add_time(t, task->due);
                 text_puts(t, " left");
         }
-        if (*task->doing) {
-                text_puts(t, ", in ");
-                screen_add(screen, t, task->doing);
-        }
+        if (*task->doing)
+                text_putc(t, ')');
 }
 
 void waits_add_state(const struct snapshot *s, const struct screen *screen, const struct task_row *task, struct text *t)
@@ -135,7 +137,7 @@ void waits_add_state(const struct snapshot *s, const struct screen *screen, cons
                         screen_add_time(t, task->since);
                         text_putc(t, ' ');
                 }
-                text_puts(t, "for ");
+                text_puts(t, *task->doing ? "in " : "for ");
                 waits_add(s, screen, task, t);
         } else {
                 text_puts(t, waits_is(task, "ready") ? "is ready" : waits_is(task, "new") ? "has not begun" : "runs");

@@ -519,7 +519,7 @@ def the_demo_in_a_pipe():
 (?: +▌.*\n){5,6}
 6  Who is waiting for what: resha tree, taken in act 4 after 1\.1 s
    group: \d+ running
-(?:   [├│└ ].*\n)*   [├└]─ \d+ story 11 \(cli/pipeline\.c:\d+\) waits .*
+(?:   [├│└ ].*\n)*   [├└]─ \d+ story 11 waits .* in http GET 127\.0\.0\.1:\d+: waits for the answer .*
 (?:   [├│└ ].*\n)+
 7  Work that computes, four times 0\.1 s, on \d+ processors?: the same map in four places
    gather       tasks +\d+\.\d s +▌01.*▌

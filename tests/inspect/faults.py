@@ -119,7 +119,7 @@ def pool_exhausted():
 @test
 def slow_host():
     with fault("slow_host") as p:
-        line = r"─ %d fetch \(slow_host\.c:\d+\) waits .* for .*, in http GET 127\.0\.0\.1:\d+: waits for %s$"
+        line = r"─ %d fetch \(slow_host\.c:\d+\) waits .* in http GET 127\.0\.0\.1:\d+: waits for %s \("
         shows(p, "tree", line % (6, "a place of the host"))
         shows(p, "tree", line % (2, "the answer"))
 
