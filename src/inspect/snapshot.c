@@ -116,7 +116,7 @@ static bool put_loop(struct rs_snapshot *s, struct rs_json *j)
         if (s->from.current && w->reader->read(&current, s->from.current, sizeof current))
                 rs_json_int(j, "current", current.id);
         rs_json_int(j, "jobs", (int64_t)l->jobs);
-        rs_json_int(j, "open", (int64_t)l->open);
+        rs_json_int(j, "open", (int64_t)l->counters.shown);
         rs_json_int(j, "pause", s->from.pause);
         rs_json_int(j, "pause_cpu", s->from.pause_cpu);
         return rs_json_end(j);
