@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,8 @@
 #include "sys/door.h"
 #include "sys/sys.h"
 
-enum { ROOM = 16 * 1024, LINE = 1024, TRIES = 20, PAUSE_NS = 10000000 };
+enum { ROOM = 16 * 1024, LINE = 1024, TRIES = 20, PAUSE_NS = 10000000, AT_ONCE = 4096 };
+static const int64_t PATIENCE_NS = 2000000000;
 
 struct dump {
         int fd, rc;
@@ -45,13 +47,26 @@ struct dump {
 
 /* ---- writing ---- */
 
+/* How much of n bytes may be written now. On a loop's thread it is the caller who knows whether that may wait. On
+ * another one the end of a run waits for us: where nobody reads, that must not be for ever. */
+static size_t may_write(struct dump *d, size_t n)
+{
+        if (d->own)
+                return n;
+        int rc = rs_door_wait(d->fd, POLLOUT, -1, rs_sys_now() + PATIENCE_NS);
+        if (rc != 1)
+                d->rc = rc < 0 ? rc : -ETIME;
+        return d->rc ? 0 : n < AT_ONCE ? n : AT_ONCE; /* for so much a pipe that is ready has room */
+}
+
 static void flush(struct dump *d)
 {
         size_t done = 0;
 
         while (done < d->n && d->rc == 0) {
-                ssize_t n = rs_sys_write(d->fd, d->room + done, d->n - done);
-                if (n < 0 && n != -EINTR)
+                size_t most = may_write(d, d->n - done);
+                ssize_t n = most ? rs_sys_write(d->fd, d->room + done, most) : -EINTR;
+                if (n < 0 && n != -EINTR && (d->own || n != -EAGAIN))
                         d->rc = (int)n;
                 done += n > 0 ? (size_t)n : 0;
         }

@@ -3,7 +3,10 @@
  *
  * The signal's handler does nothing but tell the thread, which looks at the loops by itself (dump.c): so it works where
  * all of them are stuck. Signals are the process's: one that the program handles already is left alone, and this says
- * so; one that it takes later is its own from then on. It is written with the lock, so a run cannot end under it. */
+ * so; one that it takes later is its own from then on. It is written with the lock, so a run cannot end under it.
+ *
+ * The handler may still be on its way on some thread of the program when the last loop has gone: it says that it looks
+ * at the descriptor, and that is closed when nobody does. */
 
 #include <errno.h>
 #include <poll.h>
@@ -26,7 +29,8 @@ static struct {
         struct rs_cond change;
         struct rs_list all; /* of rs_dumped.node */
         struct rs_thread thread;
-        int asked, stop; /* eventfds */
+        int asked, stop; /* eventfds; asked: atomic */
+        unsigned inside; /* handlers that look at `asked`; atomic */
         bool runs, ends;
         struct {
                 unsigned users;
@@ -37,7 +41,11 @@ static struct {
 static void signal_comes(int sig, siginfo_t *info, void *context)
 {
         (void)sig, (void)info, (void)context;
-        rs_sys_eventfd_set(dumper.asked);
+        __atomic_fetch_add(&dumper.inside, 1, __ATOMIC_SEQ_CST);
+        int fd = __atomic_load_n(&dumper.asked, __ATOMIC_SEQ_CST);
+        if (fd >= 0)
+                rs_sys_eventfd_set(fd);
+        __atomic_fetch_sub(&dumper.inside, 1, __ATOMIC_SEQ_CST);
 }
 
 /* ---- the thread ---- */
@@ -60,11 +68,15 @@ static void *serve(void *arg)
 
 static void close_events(void)
 {
-        if (dumper.asked >= 0)
-                rs_sys_close(dumper.asked);
+        int asked = __atomic_exchange_n(&dumper.asked, -1, __ATOMIC_SEQ_CST);
+
+        for (unsigned n = 0; __atomic_load_n(&dumper.inside, __ATOMIC_SEQ_CST); n++)
+                rs_sys_yield(n);
+        if (asked >= 0)
+                rs_sys_close(asked);
         if (dumper.stop >= 0)
                 rs_sys_close(dumper.stop);
-        dumper.asked = dumper.stop = -1;
+        dumper.stop = -1;
 }
 
 /* With the lock. */
@@ -224,5 +236,6 @@ void rs_dumper_forked(void)
                         dumper.signals[sig].users = 1;
                         give_signal(sig);
                 }
+        dumper.inside = 0; /* of the parent's threads */
         close_events();
 }

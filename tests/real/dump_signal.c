@@ -5,6 +5,7 @@
 #include "common.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -273,6 +274,44 @@ TEST(dump_signal_while_tasks_come_and_go)
         if (TEST_TSAN)
                 test_skip("signals are kept back there");
         test_child(storm, NULL, &c);
+        ASSERT_EQ(c.status, 0);
+}
+
+/* ---- nobody reads ---- */
+
+static void stderr_to_a_full_pipe(void)
+{
+        static const char some[4096];
+        int ends[2];
+
+        if (pipe(ends) < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0)
+                _exit(99);
+        while (write(ends[1], some, sizeof some) > 0)
+                ;
+        if (fcntl(ends[1], F_SETFL, 0) < 0 || dup2(ends[1], STDERR_FILENO) < 0)
+                _exit(99);
+}
+
+static int raises(void *arg)
+{
+        (void)arg;
+        raise(SIGUSR1);
+        return resha_sleep(RESHA_MS(50)); /* until the dump is under way */
+}
+
+static int unread(void *arg)
+{
+        (void)arg;
+        stderr_to_a_full_pipe();
+        alarm(PATIENCE_MS / 1000);
+        return resha_run(raises, NULL, &(resha_run_opts){ .backend = test_backend(), .dump_signal = SIGUSR1 }) < 0;
+}
+
+TEST(dump_signal_where_nobody_reads_does_not_keep_the_run)
+{
+        struct test_child c;
+
+        test_child(unread, NULL, &c);
         ASSERT_EQ(c.status, 0);
 }
 
