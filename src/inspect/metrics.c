@@ -320,12 +320,15 @@ static void add_past(struct rs_metrics *m, const struct rs_loop *l, unsigned loo
 
 bool rs_metrics_add(struct rs_metrics *m, struct rs_loop *l, bool here, int64_t until)
 {
-        unsigned loop = (unsigned)(l->last_mark >> RS_MARK_RUN);
         const struct rs_shown *first = NULL;
+        uint64_t mark;
         const struct rs_node *n = NULL;
         struct rs_shown_walks walks;
         bool over = true;
 
+        if (!take(here, &mark, &l->last_mark, sizeof mark))
+                return true;
+        unsigned loop = (unsigned)(mark >> RS_MARK_RUN);
         if (m->loop != loop && !add_loop(m, loop, l, here))
                 return true;
         if (m->loop != loop)
