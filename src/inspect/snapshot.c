@@ -312,7 +312,7 @@ static bool put_frames(struct rs_snapshot *s, struct rs_json *j)
 
         if (!s->request->stacks)
                 return true;
-        if (w->seen.state == RS_SEEN_RUNS)
+        if (w->seen.state == RS_SEEN_RUNS && w->reader != &rs_reader_here) /* on the loop's thread no task runs now */
                 return put_stack(j, w->number, w->seen.id, s->from.running, s->from.depth);
         size_t n = rs_walk_stack(w, w->reader == &rs_reader_here ? NULL : s->room, addresses, RS_STACKS_DEPTH);
         return put_stack(j, w->number, w->seen.id, addresses, n);

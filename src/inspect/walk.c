@@ -168,7 +168,7 @@ static void see_stack(struct rs_walk *w, const struct rs_task *t, struct rs_seen
 
 size_t rs_walk_stack(const struct rs_walk *w, void *room, const void **ret_addresses, size_t max)
 {
-        if (!w->stack || !w->task->sp || w->seen.state == RS_SEEN_RUNS)
+        if (!w->stack || !w->task->sp)
                 return 0;
         return rs_stacks_parked(w->task->sp, w->stack->top, room, ret_addresses, max);
 }
