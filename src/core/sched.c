@@ -109,9 +109,8 @@ static inline __attribute__((always_inline)) void tell_run(struct rs_ring *r, st
 {
         uint64_t at = r->at;
 
-        __atomic_thread_fence(__ATOMIC_RELEASE); /* as in ring.c */
         __atomic_store_n(&r->events[(at & r->mask) / sizeof r->events[0]].head,
-                         rs_event_head(RS_EVENT_RUN, 0, 0, t->id), __ATOMIC_RELAXED);
+                         rs_event_head(RS_EVENT_RUN, 0, 0, t->id), __ATOMIC_RELEASE); /* as in ring.c */
         __atomic_store_n(&r->at, at + sizeof r->events[0], __ATOMIC_RELEASE);
         if (RS_UNLIKELY(t->told != r->generation))
                 rs_ring_name(r, t);
