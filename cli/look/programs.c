@@ -125,7 +125,7 @@ static const char *ask(const struct process *p, struct snapshot *s)
 {
         char *line;
         size_t size;
-        int rc;
+        int rc = 0;
         DOOR(d);
         if (door_open(&d, p, "ps", "snapshot loops") != EXIT_DONE)
                 return "does not answer";
