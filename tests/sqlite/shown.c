@@ -32,7 +32,8 @@ TASK(figures_of_a_database)
         resha_sqlite_close(db);
         char *later RESHA_CLEANUP(text_free) = NULL;
         ASSERT_OK(resha_stats_text(&later, NULL));
-        ASSERT_PTR(strstr(later, "database=\""), NULL);
+        ASSERT_PTR(strstr(later, "\nresha_sqlite_calls{"), NULL); /* but what was counted stays */
+        ASSERT_HAS(later, "\",database=\"in-memory database\"} 5\n");
         return 0;
 }
 
