@@ -76,7 +76,7 @@ typedef struct resha_shown_kind {
 
 /* An object that is shown, in the memory of its owner. Private; all zero before begin, where the end may come first. */
 typedef struct resha_shown {
-        uint64_t _[12];
+        uint64_t _[16];
 } resha_shown;
 
 /* The object is shown from now on, as one of the running loop. `name` may be NULL; it and `values` (`count` of the

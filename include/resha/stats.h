@@ -53,7 +53,8 @@ RESHA_API int resha_stats_get(resha_stats *ret_stats);
 RESHA_API int resha_stats_text(char **ret_text, size_t *ret_size);
 
 /* The same, written to the descriptor: a file or a pipe, which it may wait for with the whole thread. 0, or negative of
- * the write, -ENOMEM, -EPERM. [loop] */
+ * the write, when a part may have been written (-EAGAIN of a descriptor that does not block), -ENOMEM, -EPERM.
+ * [loop] */
 RESHA_API int resha_stats_write(int fd);
 
 RESHA_END_DECLS

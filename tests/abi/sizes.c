@@ -56,7 +56,7 @@ SIZE(resha_scope, 128);
 SIZE(resha_semaphore, 32);
 SIZE(resha_separator, 16);
 SIZE(resha_serve_opts, 48);
-SIZE(resha_shown, 96);
+SIZE(resha_shown, 128);
 SIZE(resha_shown_kind, 64);
 SIZE(resha_signal_info, 64);
 SIZE(resha_spawn_opts, 72);
