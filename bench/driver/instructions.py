@@ -35,11 +35,11 @@ def available():
     return shutil.which("valgrind") is not None
 
 
-def total(build, program, arguments):
+def total(build, program, arguments, backend="epoll"):
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
                os.path.join(build, "bench", "core-" + program), *map(str, arguments)]
     # On one backend everywhere: which is the default depends on the machine's kernel.
-    env = dict(os.environ, RESHA_BACKEND="epoll")
+    env = dict(os.environ, RESHA_BACKEND=backend)
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     m = COLLECTED.search(done.stderr)
     if done.returncode or not m:

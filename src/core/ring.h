@@ -92,7 +92,7 @@ struct rs_ring {
         struct rs_event events[];
 };
 
-enum { RS_RING_FLIGHT = 1 << 14, RS_RING_WHOLE = 1 << 18 }; /* events; powers of two */
+enum { RS_RING_COARSE = 1 << 15, RS_RING_WHOLE = 1 << 18 }; /* events; powers of two. The first stays in the cache */
 
 /* Any thread. NULL: no memory. A ring is counted: of its loop, and of who reads it. */
 struct rs_ring *rs_ring_new(size_t events);
@@ -123,15 +123,22 @@ void rs_ring_woken(struct rs_loop *l, const struct rs_task *t);
 void rs_ring_cancelled(struct rs_loop *l, const struct rs_task *t);
 void rs_ring_ended(struct rs_loop *l, const struct rs_task *t, int code);
 void rs_ring_switched(struct rs_loop *l, struct rs_task *next); /* from l->current; NULL: the loop */
-void rs_ring_polls(struct rs_loop *l, bool sleeps);
-void rs_ring_visited(struct rs_loop *l); /* l->now is of now */
+void rs_ring_polls(struct rs_loop *l, bool sleeps) __attribute__((cold));
+void rs_ring_visited(struct rs_loop *l) __attribute__((cold)); /* l->now is of now */
 void rs_ring_name(struct rs_ring *r, struct rs_task *t);
 void rs_ring_check(struct rs_ring *r, bool may_skip); /* at looks: whether switches up to `check` need none */
 
+/* RS_NO_RING: what it would be without one, for bench/run ring-cost. */
+#ifdef RS_NO_RING
+#define RS_EVENT(l, call) ((void)(l))
+#define RS_RING_OF(l) ((struct rs_ring *)NULL)
+#else
+#define RS_RING_OF(l) ((l)->ring)
 #define RS_EVENT(l, call) \
         do { \
                 if (RS_UNLIKELY((l)->ring != NULL)) \
                         (call); \
         } while (0)
+#endif
 
 #endif

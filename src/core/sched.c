@@ -81,21 +81,16 @@ static void step_over(struct rs_loop *l)
         l->step.site = t->site;
 }
 
-/* Whether it is time to poll. Simulated, that goes by the number of switches, whoever looks at them. */
-static inline bool poll_due(struct rs_loop *l)
-{
-        return l->simulated ? !l->each || --l->poll_left == 0 : rs_ticks() >= l->poll_ticks;
-}
-
-/* A switch that is looked at, to another task: the first in the queue when it returns. False: it is to be the loop. */
+/* A switch that is looked at, to another task: the first in the queue when it returns. False: it is to be the loop.
+ * Simulated, when that polls goes by the number of switches, whoever looks at them. */
 static bool look(struct rs_loop *l)
 {
-        struct rs_ring *r = l->ring;
+        struct rs_ring *r = RS_RING_OF(l);
 
-        l->run_left = l->each ? 1 : RS_POLL_SWITCHES;
+        l->run_left = 1;
         if (RS_UNLIKELY(l->step.limit))
                 step_over(l);
-        bool due = poll_due(l);
+        bool due = l->simulated ? --l->poll_left == 0 : rs_ticks() >= l->poll_ticks;
         if (!due && l->shuffle)
                 shuffle(l);
         if (r) {
@@ -116,18 +111,26 @@ static inline __attribute__((always_inline)) void tell_run(struct rs_ring *r, st
                 rs_ring_name(r, t);
 }
 
-/* The first in the queue is next, or another that is put there. False: the loop, it is time to poll. */
-static __attribute__((noinline)) bool run_on(struct rs_loop *l)
+/* Short where nothing is to be looked at but a yield, by a coarse ring: that is to be cheap. */
+static __attribute__((noinline)) bool look_quickly(struct rs_loop *l)
 {
-        struct rs_ring *r = l->ring;
+        struct rs_ring *r = RS_RING_OF(l);
+        const struct rs_task *t = l->current;
 
-        /* Short where nothing else is looked at: the flight recorder is to be cheap. */
-        if (r && r->at < r->check && l->current && !l->current->wait) {
-                l->run_left = 1;
-                tell_run(r, l->ready_first);
-                return true;
-        }
-        return look(l);
+        if (!r || r->at >= r->check || !t || t->wait)
+                return look(l);
+        l->run_left = 1;
+        tell_run(r, l->ready_first);
+        return true;
+}
+
+/* The first in the queue is next, or another that is put there. False: the loop, it is time to poll. */
+static inline bool run_on(struct rs_loop *l)
+{
+        if (RS_UNLIKELY(l->each))
+                return look_quickly(l);
+        l->run_left = RS_POLL_SWITCHES;
+        return !l->simulated && rs_ticks() < l->poll_ticks;
 }
 
 /* Nobody is ready, and the loop is next. */
@@ -135,7 +138,7 @@ static __attribute__((noinline)) void look_last(struct rs_loop *l)
 {
         if (l->step.limit)
                 step_over(l);
-        if (l->ring)
+        if (RS_RING_OF(l))
                 rs_ring_switched(l, NULL);
 }
 
@@ -190,8 +193,8 @@ static bool bind_stack(struct rs_loop *l, struct rs_task *t)
                 t->stack = rs_stack_take(&l->stacks);
         if (RS_LIKELY(t->stack != NULL))
                 return true;
-        if (l->ring)
-                l->ring->parked = true; /* another one is told to run in its place */
+        if (RS_RING_OF(l))
+                RS_RING_OF(l)->parked = true; /* another one is told to run in its place */
         rs_task_end(l, t, -ENOMEM);
         return false;
 }
@@ -462,7 +465,7 @@ int rs_enter_shielded(struct rs_loop **ret_loop)
 
 void rs_run_ready(struct rs_loop *l)
 {
-        l->each = l->step.limit || l->ring || l->shuffle;
+        l->each = l->step.limit || RS_RING_OF(l) || l->shuffle;
         l->run_left = l->poll_left = RS_POLL_SWITCHES;
         if (RS_UNLIKELY(l->each))
                 l->run_left = 1;
@@ -496,8 +499,8 @@ int resha_checkpoint(void)
         bool late = rs_ticks() >= l->poll_ticks;
         if (late) {
                 l->run_left = 1;
-                if (RS_UNLIKELY(l->ring != NULL))
-                        l->ring->check = 0;
+                if (RS_UNLIKELY(RS_RING_OF(l) != NULL))
+                        RS_RING_OF(l)->check = 0;
         }
         if (late || --l->budget == 0)
                 rs_yield(l);

@@ -26,7 +26,7 @@ static bool asked(const char *value, const char *how)
 static void begin_timeline(struct rs_run *r, const char *how)
 {
         struct rs_loop *l = &r->loop;
-        struct rs_ring *ring = l->ring ? l->ring : rs_ring_new(RS_RING_WHOLE);
+        struct rs_ring *ring = l->ring ? l->ring : rs_ring_new(asked(how, "coarse") ? RS_RING_COARSE : RS_RING_WHOLE);
 
         if (!ring)
                 return;
