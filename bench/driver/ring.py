@@ -4,9 +4,9 @@
     ring-cost-off-NAME      instructions of an operation, ring off, more than the same program has without a ring
     ring-cost-coarse, -fine processor time of a yield with the ring on, to that with it off, in turns
 
-A yield is a switch; `contended` has a wait and a wake-up beside it. Instructions are those of user space (callgrind), of
-programs that differ in the files of core that know of the ring alone, in the simulated world, where the loop looks around
-at every eighth switch and not by the clock: the same at each count, and more visits than any other world has."""
+A yield is a switch; `contended` has a wait and a wake-up beside it. Instructions are those of user space (callgrind),
+of programs that differ in the files of core that know of the ring alone, in the simulated world, where the loop looks
+around at every eighth switch and not by the clock: the same at each count, and more visits than other worlds have."""
 import json
 import os
 import subprocess

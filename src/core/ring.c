@@ -264,6 +264,8 @@ uint64_t rs_ring_join(struct rs_loop *l, struct rs_ring *r, bool fine)
 
         assert(!l->ring || l->ring == r);
         l->ring = r;
+        l->each = true; /* from the next switch on, also where a task asks for it */
+        l->run_left = 1;
         r->users++;
         r->fine += fine;
         r->check = 0;

@@ -14,14 +14,14 @@
 
 struct program {
         resha_fn *main;
-        const char *locale, *no_color;
+        const char *locale, *no_color, *how;
 };
 
 static int with_timeline(void *arg)
 {
         const struct program *p = arg;
 
-        setenv("RESHA_TIMELINE", "1", 1);
+        setenv("RESHA_TIMELINE", p->how ? p->how : "1", 1);
         setenv("LC_ALL", p->locale ? p->locale : "C.UTF-8", 1);
         unsetenv("NO_COLOR");
         if (p->no_color)
@@ -57,7 +57,7 @@ static int greetings(void *arg)
 
 TEST(timeline_shows_what_ran_and_waited)
 {
-        ASSERT_STR(picture((struct program){ greetings, NULL, NULL }),
+        ASSERT_STR(picture((struct program){ .main = greetings }),
                    "greet \"Alice\"    ▌~~~~~~~~~~~~~~~~~~▌ 2.0 s     ▌ runs   ~ waits   x cancelled\n"
                    "greet \"Bob\"      ▌~~~~~~~~~~~~~~~~~~▌\n"
                    "greet \"Charlie\"  ▌~~~~~~~~~~~~~~~~~~▌\n");
@@ -69,8 +69,8 @@ TEST(timeline_is_ascii_where_asked_for)
                                     "greet \"Bob\"      #~~~~~~~~~~~~~~~~~~#\n"
                                     "greet \"Charlie\"  #~~~~~~~~~~~~~~~~~~#\n";
 
-        ASSERT_STR(picture((struct program){ greetings, "C", NULL }), ascii);
-        ASSERT_STR(picture((struct program){ greetings, NULL, "1" }), ascii);
+        ASSERT_STR(picture((struct program){ .main = greetings, .locale = "C" }), ascii);
+        ASSERT_STR(picture((struct program){ .main = greetings, .no_color = "1" }), ascii);
 }
 
 static int nap(void *arg)
@@ -124,7 +124,7 @@ static int workers(void *arg)
 
 TEST(timeline_shows_a_cancel_and_the_clean_up_after_it)
 {
-        ASSERT_STR(picture((struct program){ workers, NULL, NULL }),
+        ASSERT_STR(picture((struct program){ .main = workers }),
                    "main       ▌~~~~▌~~~~~~~~x~~~~▌ 4.0 s     ▌ runs   ~ waits   x cancelled\n"
                    "nap             ▌~~~~▌\n"
                    "fails           ▌~~~~~~~~▌\n"
@@ -142,7 +142,7 @@ static int crowd(void *arg)
 
 TEST(timeline_ends_after_forty_lanes)
 {
-        const char *text = picture((struct program){ crowd, NULL, NULL });
+        const char *text = picture((struct program){ .main = crowd });
         size_t lines = 0;
 
         for (const char *s = text; *s; s++)
@@ -160,8 +160,7 @@ static int at_once(void *arg)
 
 TEST(timeline_of_a_run_that_takes_no_time)
 {
-        ASSERT_STR(picture((struct program){ at_once, NULL, NULL }),
-                   "main  ▌ 0.0 s     ▌ runs   ~ waits   x cancelled\n");
+        ASSERT_STR(picture((struct program){ .main = at_once }), "main  ▌ 0.0 s     ▌ runs   ~ waits   x cancelled\n");
 }
 
 static int long_names(void *arg)
@@ -173,9 +172,55 @@ static int long_names(void *arg)
 
 TEST(timeline_cuts_names_and_moves_the_legend_for_them)
 {
-        ASSERT_STR(picture((struct program){ long_names, NULL, NULL }),
+        ASSERT_STR(picture((struct program){ .main = long_names }),
                    "a name?of forty-seven byt…  ▌~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~▌ 5.0 ms\n"
                    "▌ runs   ~ waits   x cancelled\n");
+}
+
+TEST(timeline_says_what_each_lane_waits_for_longest)
+{
+        const char *text = picture((struct program){ .main = workers, .how = "waits" });
+
+        ASSERT_HAS(text, "\ncleans_up");
+        ASSERT_HAS(text, "▌  children 3.0 s\n");
+        ASSERT_HAS(text, "▌  sleep 3.0 s\n");
+        ASSERT_HAS(text, "x cancelled; 4.0 s in all; on the right: what it has waited for longest\n");
+}
+
+TEST(timeline_with_coarse_stamps_is_the_same_where_time_stands_still_meanwhile)
+{
+        static char fine[8192];
+
+        snprintf(fine, sizeof fine, "%s", picture((struct program){ .main = workers }));
+        ASSERT_STR(picture((struct program){ .main = workers, .how = "coarse" }), fine);
+}
+
+static int other(void *arg)
+{
+        return nap(arg);
+}
+
+static int two_crowds(void *arg)
+{
+        (void)arg;
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        for (int i = 0; i < 5000; i++)
+                if (i % 5)
+                        resha_spawn(&g, nap, NULL);
+                else
+                        resha_spawn(&g, other, NULL);
+        for (int i = 0; i < 3000; i++)
+                resha_spawn(&g, fails, NULL);
+        return resha_group_end(&g, 0) < 0 ? 0 : -EPROTO;
+}
+
+TEST(timeline_has_a_lane_for_each_name_of_those_that_have_none)
+{
+        const char *text = picture((struct program){ .main = two_crowds });
+
+        ASSERT_HAS(text, "\nfails ×3000  ▌~~~~");
+        ASSERT_HAS(text, "\n... 4960 more lanes like these\n");
 }
 
 TEST(timeline_is_off_by_default)
