@@ -41,7 +41,8 @@ def a_deadlock_is_named_at_the_top():
         matches(tree.splitlines()[1], r"^! deadlock: \d transfer → \d transfer → \d: each waits for the next$")
         equal(tree.count("← DEADLOCK"), 2)
         matches(tree, r"(?m)^ +[├└]─ 2 transfer \(\S*looked.c:\d+\) waits [\d.]+ s for mutex.*, held by 3 transfer")
-        matches(look("ps", p.pid), r"(?m)^ +2  transfer  \S*looked.c:\d+  DEADLOCK +[\d.]+ s  mutex.*held by 3 transfer")
+        matches(look("ps", p.pid),
+                r"(?m)^ +2  transfer  \S*looked.c:\d+  DEADLOCK +[\d.]+ s  mutex.*held by 3 transfer")
         matches(look("stack", p.pid, "2"), r"(?m)^    transfer\+0x[0-9a-f]+ \(\S*looked.c:\d+\)$")
 
 
