@@ -12,9 +12,9 @@
 #include "help.h"
 #include "likes.h"
 #include "look.h"
+#include "pictures.h"
 #include "programs.h"
 #include "table.h"
-#include "view.h"
 #include "waits.h"
 
 enum { MANY = 50 };
@@ -112,7 +112,8 @@ static void add_task(const struct view *v, const struct like *l, struct table *t
         else
                 screen_add(&v->screen, &t->cells, task->doing);
         if (*task->cancelled) {
-                text_puts(&t->cells, "; cancelled: ");
+                bool first = t->n_cells && t->cells.len == t->ends[t->n_cells - 1];
+                text_puts(&t->cells, first ? "cancelled: " : "; cancelled: ");
                 screen_add(&v->screen, &t->cells, task->cancelled);
         }
         table_cell(t);
@@ -310,7 +311,7 @@ static void add_places_line(const struct view *v, struct text *out)
         screen_add_line(&v->screen, out, text_string(&line), line.len);
 }
 
-static int ps_add(const struct view *v, const struct asked *a, struct text *t)
+int ps_add(const struct view *v, const struct asked *a, struct text *t)
 {
         bool chosen = a->handles || a->places || a->objects;
         int rc = 0;

@@ -60,7 +60,7 @@ static const struct slot loop_slots[] = {
         NUMBER_AT(loop_row, jobs),
         NUMBER_AT(loop_row, open),
         NUMBER_AT(loop_row, pause),
-        { NULL },
+        { NULL, SLOT_TEXT, 0 },
 };
 
 static const struct slot task_slots[] = {
@@ -87,7 +87,7 @@ static const struct slot task_slots[] = {
         NUMBER_AT(task_row, stack_used),
         NUMBER_AT(task_row, stack_high),
         NUMBER_AT(task_row, stack_size),
-        { NULL },
+        { NULL, SLOT_TEXT, 0 },
 };
 
 static const struct slot scope_slots[] = {
@@ -102,51 +102,37 @@ static const struct slot scope_slots[] = {
         NUMBER_AT(scope_row, limit),
         NUMBER_AT(scope_row, failures),
         NUMBER_AT(scope_row, waiting),
-        { NULL },
+        { NULL, SLOT_TEXT, 0 },
 };
 
 static const struct slot object_slots[] = {
-        LOOP_AT(object_row),
-        ADDRESS_AT(object_row, at),
-        TEXT_AT(object_row, kind),
-        TEXT_AT(object_row, name),
-        TEXT_AT(object_row, detail),
-        NUMBER_AT(object_row, owner),
-        NUMBER_AT(object_row, held),
-        NUMBER_AT(object_row, limit),
-        NUMBER_AT(object_row, waiting),
-        { NULL },
+        LOOP_AT(object_row),         ADDRESS_AT(object_row, at),   TEXT_AT(object_row, kind),
+        TEXT_AT(object_row, name),   TEXT_AT(object_row, detail),  NUMBER_AT(object_row, owner),
+        NUMBER_AT(object_row, held), NUMBER_AT(object_row, limit), NUMBER_AT(object_row, waiting),
+        { NULL, SLOT_TEXT, 0 },
 };
 
 static const struct slot handle_slots[] = {
         LOOP_AT(handle_row),       ADDRESS_AT(handle_row, at),     TEXT_AT(handle_row, kind),
         NUMBER_AT(handle_row, fd), TEXT_AT(handle_row, opened_at), NUMBER_AT(handle_row, age),
-        TEXT_AT(handle_row, name), NUMBER_AT(handle_row, task),    { NULL },
+        TEXT_AT(handle_row, name), NUMBER_AT(handle_row, task),    { NULL, SLOT_TEXT, 0 },
 };
 
 static const struct slot frame_slots[] = {
-        LOOP_AT(frame_row), NUMBER_AT(frame_row, task), NUMBER_AT(frame_row, depth), TEXT_AT(frame_row, text), { NULL },
+        LOOP_AT(frame_row),       NUMBER_AT(frame_row, task), NUMBER_AT(frame_row, depth),
+        TEXT_AT(frame_row, text), { NULL, SLOT_TEXT, 0 },
 };
 
 static const struct slot place_slots[] = {
-        LOOP_AT(place_row),
-        TEXT_AT(place_row, site),
-        TEXT_AT(place_row, name),
-        NUMBER_AT(place_row, tasks),
-        NUMBER_AT(place_row, stack_high),
-        NUMBER_AT(place_row, stack_size),
-        BOOL_AT(place_row, exact),
-        { NULL },
+        LOOP_AT(place_row),          TEXT_AT(place_row, site),         TEXT_AT(place_row, name),
+        NUMBER_AT(place_row, tasks), NUMBER_AT(place_row, stack_high), NUMBER_AT(place_row, stack_size),
+        BOOL_AT(place_row, exact),   { NULL, SLOT_TEXT, 0 },
 };
 
 static const struct slot sample_slots[] = {
-        LOOP_AT(sample_row),
-        TEXT_AT(sample_row, site),
-        TEXT_AT(sample_row, name),
-        NUMBER_AT(sample_row, hits),
-        NUMBER_AT(sample_row, of),
-        NUMBER_AT(sample_row, sleeps),
-        { NULL },
+        LOOP_AT(sample_row),         TEXT_AT(sample_row, site), TEXT_AT(sample_row, name),
+        NUMBER_AT(sample_row, hits), NUMBER_AT(sample_row, of), NUMBER_AT(sample_row, sleeps),
+        { NULL, SLOT_TEXT, 0 },
 };
 
 static void read_holders(struct record *r, const struct slot *slot, void *at)
@@ -346,7 +332,7 @@ void snapshot_done(struct snapshot *s)
         keep_index_done(&s->task_at);
         keep_index_done(&s->scope_at);
         keep_index_done(&s->object_at);
-        *s = (struct snapshot){ .version = "" };
+        *s = (struct snapshot)SNAPSHOT_NOTHING;
 }
 
 struct task_row *snapshot_task(const struct snapshot *s, uint32_t loop, int64_t id)

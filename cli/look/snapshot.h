@@ -93,7 +93,11 @@ struct snapshot {
         const char *refusal; /* what the last line says where all did not go well; NULL */
 };
 
-#define SNAPSHOT(s) struct snapshot s RESHA_CLEANUP(snapshot_done) = { .version = "" }
+#define SNAPSHOT_NOTHING \
+        { \
+                .version = "", .program = "" \
+        }
+#define SNAPSHOT(s) struct snapshot s RESHA_CLEANUP(snapshot_done) = SNAPSHOT_NOTHING
 
 void snapshot_done(struct snapshot *s);
 

@@ -14,7 +14,7 @@
 #include "help.h"
 #include "likes.h"
 #include "look.h"
-#include "view.h"
+#include "pictures.h"
 #include "waits.h"
 
 struct stack {
@@ -108,7 +108,7 @@ static void add_stack(const struct view *v, const struct stack *k, struct text *
         t->failed |= line.failed;
 }
 
-static int stack_add(const struct view *v, bool all, struct text *t)
+int stack_add(const struct view *v, bool all, struct text *t)
 {
         struct stacks x RESHA_CLEANUP(stacks_done) = { .n = 0 };
         int rc = collect(v, all, &x);

@@ -345,10 +345,10 @@ static bool wants_tasks(const struct round *before, uint64_t number)
 
 static int rounds(const struct asked *a, const struct process *p, const struct keys *k, struct text *why)
 {
-        struct round before RESHA_CLEANUP(round_done) = { .view.process = *p };
+        struct round before RESHA_CLEANUP(round_done) = { .view = { .snapshot = SNAPSHOT_NOTHING, .process = *p } };
         int rc = ask(&before, a, k, false, 0, why);
         for (uint64_t i = 1; rc == EXIT_DONE && (!a->rounds || i <= a->rounds);) {
-                struct round now = { .view.process = *p };
+                struct round now = { .view = { .snapshot = SNAPSHOT_NOTHING, .process = *p } };
                 rc = ask(&now, a, k, wants_tasks(&before, i), a->time.ns, why);
                 if (rc == EXIT_INTERRUPTED && !keys_quit(k)) { /* another key: the same round again */
                         round_done(&now);

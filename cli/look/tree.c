@@ -15,6 +15,7 @@
 #include "forest.h"
 #include "help.h"
 #include "look.h"
+#include "pictures.h"
 #include "tree.h"
 #include "waits.h"
 
@@ -289,7 +290,7 @@ static void done(struct drawing *d)
         text_done(&d->indent);
 }
 
-static int tree_add(const struct view *v, bool all, struct text *t)
+int tree_add(const struct view *v, bool all, struct text *t)
 {
         FOREST(f);
         int rc = forest_init(&f, v);

@@ -19,7 +19,7 @@ struct view {
         struct cycles cycles;
 };
 
-#define VIEW(v) struct view v RESHA_CLEANUP(view_done) = { .s = NULL }
+#define VIEW(v) struct view v RESHA_CLEANUP(view_done) = { .snapshot = SNAPSHOT_NOTHING }
 
 void view_done(struct view *v);
 
