@@ -498,15 +498,15 @@ TEST(an_embedded_run_between_steps_and_in_them)
 
 /* ---- forks ---- */
 
+/* There is none but its own, not the parent's. AddressSanitizer's allocator may have been locked by another thread when
+ * it was forked: there, it has no run. */
 static int child_of_a_run(void)
 {
-        bool there = false;
+        char *text = inspector_ask("snapshot\n");
 
-        if (!inspector_ask("snapshot\n")) /* its own, not the parent's: there is none */
-                there = true;
-        if (!there || test_run_opts(inspector_answers, NULL, &(resha_run_opts){ .inspect = true }) < 0)
+        if (text)
                 return 1;
-        return 0;
+        return !TEST_ASAN && test_run_opts(inspector_answers, NULL, &(resha_run_opts){ .inspect = true }) < 0;
 }
 
 INSPECTED(a_forked_child_leaves_the_parents_alone)
