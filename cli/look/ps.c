@@ -205,6 +205,15 @@ static int64_t sort_handles(const struct snapshot *s, struct opening *o)
         return n;
 }
 
+/* Which one it is: what it says of itself, but for its kind, which it says first. */
+static const char *which(const struct handle_row *h)
+{
+        size_t n = strlen(h->kind);
+        if (!*h->detail || strncmp(h->detail, h->kind, n) != 0)
+                return *h->detail ? h->detail : h->name;
+        return h->detail[n] == ' ' ? h->detail + n + 1 : h->name;
+}
+
 static void add_handle(const struct view *v, const struct handle_row *h, uint32_t n, struct table *t)
 {
         cell_count(t, n ? n : h->fd);
@@ -214,7 +223,7 @@ static void add_handle(const struct view *v, const struct handle_row *h, uint32_
         if (h->task >= 0)
                 waits_add_task(v->s, &v->screen, h->loop, h->task, &t->cells);
         table_cell(t);
-        cell_text(t, &v->screen, h->name);
+        cell_text(t, &v->screen, which(h));
 }
 
 static int add_handles(const struct view *v, bool all, struct text *out)

@@ -53,7 +53,6 @@ static const struct slot loop_slots[] = {
         TEXT_AT(loop_row, mode),
         NUMBER_AT(loop_row, tasks),
         NUMBER_AT(loop_row, ready),
-        NUMBER_AT(loop_row, timers),
         NUMBER_AT(loop_row, polls),
         NUMBER_AT(loop_row, switches),
         NUMBER_AT(loop_row, current),
@@ -115,7 +114,8 @@ static const struct slot object_slots[] = {
 static const struct slot handle_slots[] = {
         LOOP_AT(handle_row),       ADDRESS_AT(handle_row, at),     TEXT_AT(handle_row, kind),
         NUMBER_AT(handle_row, fd), TEXT_AT(handle_row, opened_at), NUMBER_AT(handle_row, age),
-        TEXT_AT(handle_row, name), NUMBER_AT(handle_row, task),    { NULL, SLOT_TEXT, 0 },
+        TEXT_AT(handle_row, name), TEXT_AT(handle_row, detail),    NUMBER_AT(handle_row, task),
+        { NULL, SLOT_TEXT, 0 },
 };
 
 static const struct slot frame_slots[] = {

@@ -13,7 +13,7 @@ enum { NO_ROW = -1, MAX_HOLDERS = RECORD_LIST };
 
 struct loop_row {
         uint32_t loop;
-        int64_t tasks, ready, timers, polls, switches, current, jobs, open, since, pause;
+        int64_t tasks, ready, polls, switches, current, jobs, open, since, pause;
         const char *backend, *state, *mode;
 };
 
@@ -45,7 +45,7 @@ struct handle_row {
         uint32_t loop;
         uint64_t at;
         int64_t fd, age, task;
-        const char *kind, *opened_at, *name;
+        const char *kind, *opened_at, *name, *detail;
 };
 
 struct frame_row {

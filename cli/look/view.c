@@ -145,7 +145,6 @@ void view_add_loop(const struct view *v, const struct loop_row *l, struct text *
         }
         add_some(&line, l->tasks, "task", "tasks");
         add_some(&line, l->ready, "ready", "ready");
-        add_some(&line, l->timers, "timer", "timers");
         add_some(&line, l->jobs, "thread job", "thread jobs");
         add_some(&line, l->open, "handle open", "handles open");
         if (strcmp(l->mode, "blocked") == 0)

@@ -55,7 +55,7 @@ DEADLOCK = lines(
     {"type": "object", "loop": 1, "at": "0x30", "kind": "pool", "name": "db", "held": 4, "limit": 4, "waiting": 2,
      "detail": "4 of 4 connections"},
     {"type": "handle", "loop": 1, "at": "0x40", "kind": "stream", "fd": 7, "opened_at": "serve+0x12 (bank.c:80)",
-     "age": 60 * SECOND, "name": "127.0.0.1:80", "task": 5},
+     "age": 60 * SECOND, "name": "tcp", "detail": "stream tcp 127.0.0.1:80, 5 bytes read ahead", "task": 5},
     {"type": "handle", "loop": 1, "at": "0x41", "kind": "listener", "fd": 6, "opened_at": "main+0x40 (bank.c:58)",
      "age": 90 * SECOND, "name": "127.0.0.1:8080"},
     {"type": "place", "loop": 1, "site": "bank.c:31", "name": "transfer a", "tasks": 3, "stack_high": 5000,
@@ -449,7 +449,8 @@ def names_cannot_move_the_cursor():
         scope("0x1", 1, kind=HOSTILE),
         {"type": "object", "loop": 1, "at": "0x2", "kind": HOSTILE, "name": HOSTILE, "detail": HOSTILE, "waiting": 1,
          "held": 1, "limit": 1},
-        {"type": "handle", "loop": 1, "at": "0x3", "kind": HOSTILE, "opened_at": HOSTILE, "name": HOSTILE},
+        {"type": "handle", "loop": 1, "at": "0x3", "kind": HOSTILE, "opened_at": HOSTILE, "name": HOSTILE,
+         "detail": HOSTILE},
         {"type": "place", "loop": 1, "site": HOSTILE, "name": HOSTILE, "tasks": 1, "stack_high": 1},
         {"type": "frame", "loop": 1, "task": 1, "depth": 0, "text": HOSTILE},
         {"type": "note", "text": HOSTILE}, program=HOSTILE, version=HOSTILE)
@@ -556,7 +557,7 @@ def programs_are_listed():
     with Inspector({"snapshot loops": lines(loop(tasks=12345))}):
         r = run("ps")
         equal(r.code, 0)
-        matches(r.out, rf"(?m)^ *{ME}  \S+ +1  12,345 ")
+        matches(r.out, rf"(?m)^ *{ME}  \S+ +1 +12,345 ")
         found = [json.loads(line) for line in run("ps", "--json").out.splitlines()]
         equal([(x["loops"], x["type"]) for x in found if x["pid"] == ME], [(1, "program")])
 
