@@ -28,7 +28,9 @@ static void write_out(const struct rs_request *r, char *line, size_t size)
         if (r->task)
                 snprintf(task, sizeof task, " task=%" PRIu32 ".%" PRIu32, r->loop, r->task);
         switch (r->kind) {
-        case RS_REQUEST_SNAPSHOT: snprintf(line, size, "snapshot%s%s", r->stacks ? " stacks" : "", task); break;
+        case RS_REQUEST_SNAPSHOT:
+                snprintf(line, size, "snapshot%s%s%s", r->loops ? " loops" : "", r->stacks ? " stacks" : "", task);
+                break;
         case RS_REQUEST_STATS: snprintf(line, size, "stats"); break;
         case RS_REQUEST_SAMPLE: snprintf(line, size, "sample %" PRIu32, r->ms); break;
         case RS_REQUEST_TRACE: snprintf(line, size, "trace %" PRIu32, r->ms); break;
@@ -48,7 +50,7 @@ static void try_request(const char *data, size_t size)
         bool timed = r.kind == RS_REQUEST_SAMPLE || r.kind == RS_REQUEST_TRACE;
         check(size <= RS_REQUEST_MAX && !memchr(data, '\0', size));
         check(timed ? r.ms >= 1 && r.ms <= RS_REQUEST_MS_MAX : r.ms == 0);
-        check(!r.task == !r.loop && (r.kind == RS_REQUEST_SNAPSHOT || (!r.task && !r.stacks)));
+        check(!r.task == !r.loop && (r.kind == RS_REQUEST_SNAPSHOT || (!r.task && !r.stacks && !r.loops)));
         write_out(&r, line, sizeof line);
         check(!rs_request_parse(line, strlen(line), &again) && memcmp(&r, &again, sizeof r) == 0);
 }

@@ -26,6 +26,9 @@ TEST(requests)
         ASSERT_TRUE(asked.stacks && asked.loop == 2 && asked.task == 17);
         ASSERT_PTR(parse("snapshot stacks task=1.4294967295"), NULL);
         ASSERT_EQ(asked.task, UINT32_MAX);
+        ASSERT_PTR(parse("snapshot loops"), NULL);
+        ASSERT_TRUE(asked.loops && !asked.stacks && !asked.task);
+        ASSERT_TRUE(parse("snapshot loops loops") != NULL);
         ASSERT_PTR(parse("stats"), NULL);
         ASSERT_EQ(asked.kind, RS_REQUEST_STATS);
         ASSERT_PTR(parse("sample 1"), NULL);
