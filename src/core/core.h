@@ -315,6 +315,8 @@ int rs_group_close(struct rs_loop *l, struct rs_group *g, int rc);
 void rs_group_fail(struct rs_loop *l, struct rs_group *g, int code, const resha_error *e, enum rs_cause cause);
 void rs_group_place_free(struct rs_group *g);
 void rs_group_child_ended(struct rs_loop *l, struct rs_group *g, struct rs_task *t, int rc, bool cancelled);
+/* child_done of groups that the library makes for itself: of what fails beyond the first the program is not told. */
+void rs_group_passes_over(struct rs_group *g, struct rs_task *t, int rc, const resha_error *e);
 
 void rs_records_init(struct rs_loop *l);
 struct rs_record *rs_record_new(struct rs_loop *l, const resha_error *e);

@@ -171,6 +171,7 @@ static __attribute__((noinline)) int communicate(struct talk *t, struct drain dr
         RESHA_GROUP(g);
 
         resha_group_begin(&g, NULL);
+        rs_group_of(&g)->child_done = rs_group_passes_over;
         t->p->talk = &g;
         if (resha_process_stdin(t->p) && ++t->left)
                 resha_spawn(&g, feed, t);

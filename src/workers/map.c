@@ -239,6 +239,7 @@ static int run_lanes(struct rs_map *m, resha_fn *fn)
         if (!lanes)
                 return -ENOMEM;
         resha_group_begin(&g, NULL);
+        rs_group_of(&g)->child_done = rs_group_passes_over;
         for (unsigned i = 0; i < m->lanes; i++) {
                 lanes[i].map = m;
                 resha_spawn(&g, fn, &lanes[i]);

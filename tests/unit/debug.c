@@ -114,12 +114,26 @@ static int three_are_kept(__attribute__((unused)) void *arg)
         return 0;
 }
 
+static int three_of_the_library_fail(__attribute__((unused)) void *arg)
+{
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, &(resha_group_opts){ .keep_going = true });
+        rs_group_of(&g)->child_done = rs_group_passes_over;
+        for (int i = 0; i < 3; i++)
+                resha_spawn(&g, fails, NULL);
+        ASSERT_EQ(resha_group_end(&g, 0), -EIO);
+        return 0;
+}
+
 TEST(debug_tells_of_failures_that_nobody_looks_at)
 {
         ASSERT_OK(run(three_fail, true));
         ASSERT_EQ(told.reports, 2); /* the first one is the group's result */
         ASSERT_HAS(told.text, "fails: a failure was lost: no disk");
         ASSERT_OK(run(three_are_kept, true));
+        ASSERT_EQ(told.reports, 0);
+        ASSERT_OK(run(three_of_the_library_fail, true));
         ASSERT_EQ(told.reports, 0);
         ASSERT_OK(run(three_fail, false));
         ASSERT_EQ(told.reports, 0);
