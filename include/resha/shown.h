@@ -69,7 +69,8 @@ typedef struct resha_shown_kind {
         const char *label;           /* of figures: what an object's name is there: "host" ["name"] */
         /* One line about it as it is now, as snprintf() does it; on the loop's thread, never waits [NULL: none] */
         void (*describe)(const void *object, char *ret_text, size_t size);
-        /* Before figures are read: brings those up to date that are kept elsewhere; as `describe` [NULL: none] */
+        /* Before figures are read, and by the end of an object with counters: brings those up to date that are kept
+         * elsewhere; as `describe` [NULL: none] */
         void (*refresh)(void *object);
         uint64_t _reserved[2];
 } resha_shown_kind;
