@@ -77,7 +77,8 @@ install: setup
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
 	@case '$(DESTDIR)$(PREFIX)' in /usr|/usr/local) ;; *) \
 		lib=$$(dirname "$$(dirname "$$(find '$(DESTDIR)$(PREFIX)' -name resha.pc -print -quit)")"); \
-		echo "to build and run with it: export PKG_CONFIG_PATH=$$lib/pkgconfig LD_LIBRARY_PATH=$$lib" ;; esac
+		echo "to build and run with it: export PKG_CONFIG_PATH=$$lib/pkgconfig LD_LIBRARY_PATH=$$lib" \
+			'PATH=$(DESTDIR)$(PREFIX)/bin:$$PATH' ;; esac
 
 uninstall:
 	@ninja -C $(BUILD) uninstall
