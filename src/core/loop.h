@@ -99,8 +99,9 @@ struct rs_loop {
         size_t loaded;                /* bytes of the small file that was loaded last */
         struct rs_beside *beside;     /* the same for loops that were started together; NULL: it runs alone */
         struct rs_stack_marks *marks; /* of stacks; NULL: not kept */
-        struct rs_loop *next_loop;    /* of rs_loops */
         pid_t tid;                    /* the thread that it was made on */
+        /* of rs_loops: with its lock, any thread. The last one: walks copy what is before */
+        struct rs_loop *next_loop;
 };
 
 /* All loops of the process, the latest first, with a lock of their own: for a debugger, which knows of none but by

@@ -26,7 +26,7 @@ bool rs_walk_begin(struct rs_walk *w, const struct rs_reader *reader, const stru
         memset(w, 0, sizeof *w);
         w->reader = reader;
         w->at = l;
-        return reader->read(&w->loop, l, sizeof w->loop);
+        return reader->read(&w->loop, l, offsetof(struct rs_loop, next_loop));
 }
 
 /* The slab where it was is a place in the list, for the list only grows. */
@@ -35,7 +35,7 @@ bool rs_walk_resume(struct rs_walk *w, int64_t now, const struct rs_task *runnin
         w->now = now;
         w->running = running;
         w->loaded = false;
-        if (!w->reader->read(&w->loop, w->at, sizeof w->loop))
+        if (!w->reader->read(&w->loop, w->at, offsetof(struct rs_loop, next_loop)))
                 return false;
         w->number = (uint32_t)(w->loop.last_mark >> RS_MARK_RUN);
         if (!w->slab_at && w->slabs == 0)
