@@ -108,13 +108,9 @@ void rs_json_bool(struct rs_json *j, const char *key, bool value)
 
 /* ---- text ---- */
 
-/* How many bytes the character there takes; 0: it is none. */
-static size_t utf8(const unsigned char *s)
+size_t rs_utf8_length(const unsigned char *s)
 {
-        size_t n = s[0] >= 0xf0 && s[0] <= 0xf4  ? 4
-                   : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-                   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-                                                 : 0;
+        size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
 
         for (size_t i = 1; i < n; i++)
                 if ((s[i] & 0xc0) != 0x80)
@@ -151,7 +147,7 @@ void rs_json_escaped(struct rs_json *j, const char *text)
                 s += n;
                 if (!*s)
                         break;
-                size_t wide = *s >= 0x80 ? utf8(s) : 1;
+                size_t wide = rs_utf8_length(s);
                 if (*s < 0x80)
                         put_escaped(j, *s);
                 else if (wide)

@@ -29,6 +29,10 @@ void rs_json_ints(struct rs_json *j, const char *key, const uint32_t *values, si
 void rs_json_at(struct rs_json *j, const char *key, const void *address); /* "0x..."; NULL: no such key */
 void rs_json_bool(struct rs_json *j, const char *key, bool value);
 
+/* Bytes of the UTF-8 character that begins there; 0: none does. One that is too long for its number, half of a pair, or
+ * beyond the last one is none. */
+size_t rs_utf8_length(const unsigned char *s);
+
 /* Bytes as they are: whoever sends the text on makes something of them. */
 void rs_json_escaped(struct rs_json *j, const char *text); /* the inside of a string */
 void rs_json_raw(struct rs_json *j, const void *bytes, size_t n);

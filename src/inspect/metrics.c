@@ -19,6 +19,7 @@
 #include <resha/stats.h>
 
 #include "base/alloc.h"
+#include "base/json.h"
 #include "core/core.h"
 #include "sys/observe.h"
 #include "sys/sys.h"
@@ -381,30 +382,13 @@ static void say(struct text *t, const char *format, ...)
         }
 }
 
-/* Bytes of the UTF-8 character that begins here; 0: none does. A reader refuses the whole text for one that is too long
- * for its number, for half of a pair, or beyond the last one. */
-static unsigned utf8_length(const unsigned char *p)
-{
-        unsigned n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : 4;
-
-        if (n == 4 && (p[0] < 0xf0 || p[0] > 0xf4))
-                return 0;
-        for (unsigned i = 1; i < n; i++)
-                if ((p[i] & 0xc0) != 0x80)
-                        return 0;
-        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
-            (p[0] == 0xf4 && p[1] >= 0x90))
-                return 0;
-        return n;
-}
-
 /* Backslashes and line ends, in values of labels quotes as well, are escaped; what is no text becomes '?'. */
 static void say_escaped(struct text *t, const char *text, bool quotes)
 {
         const unsigned char *p = (const unsigned char *)text;
 
-        for (unsigned n; *p; p += n ? n : 1) {
-                n = utf8_length(p);
+        for (size_t n; *p; p += n ? n : 1) {
+                n = rs_utf8_length(p);
                 if (*p == '\\' || (*p == '"' && quotes))
                         say(t, "\\%c", *p);
                 else if (*p == '\n')

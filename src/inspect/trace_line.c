@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/json.h"
 #include "base/list.h"
 
 /* By hand: printf() takes several times as long, and what is written too slowly is lost. */
@@ -46,19 +47,6 @@ void rs_line_hex(struct rs_line *line, uint64_t n, int digits)
                 bytes(line, &"0123456789abcdef"[n >> shift & 15], 1);
 }
 
-/* Bytes of the character at s, 0 if that is none of UTF-8. */
-static size_t character(const unsigned char *s)
-{
-        size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
-
-        for (size_t i = 1; i < n; i++)
-                if ((s[i] & 0xc0) != 0x80)
-                        return 0;
-        bool odd = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-                   (s[0] == 0xf4 && s[1] > 0x8f);
-        return odd ? 0 : n;
-}
-
 void rs_line_string(struct rs_line *line, const char *s)
 {
         const unsigned char *c = (const unsigned char *)s;
@@ -66,7 +54,7 @@ void rs_line_string(struct rs_line *line, const char *s)
 
         rs_line_add(line, "\"");
         while (*c && most--) {
-                size_t n = character(c);
+                size_t n = rs_utf8_length(c);
                 if (RS_UNLIKELY(n == 0)) {
                         rs_line_add(line, "?");
                 } else if (RS_UNLIKELY(*c < ' ' || *c == 0x7f)) {
