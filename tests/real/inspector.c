@@ -59,6 +59,34 @@ INSPECTED(a_snapshot)
         return resha_group_end(&g, 0);
 }
 
+static int yields(void *arg)
+{
+        (void)arg;
+        int rc = 0;
+        while (rc == 0)
+                rc = resha_yield();
+        return rc;
+}
+
+/* Who has the thread most of the time is told of as the one that runs; in a slice it does not. */
+INSPECTED(a_stack_of_a_busy_task)
+{
+        RESHA_GROUP(g);
+        char part[64];
+
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        resha_spawn(&g, yields, NULL);
+        char *text = asker_text("snapshot stacks\n");
+        assert_whole(text);
+        int64_t id = inspector_number(text, "\"name\":\"yields\"", "id");
+        snprintf(part, sizeof part, "\"task\":%d,\"depth\":0", (int)id);
+#if defined(__x86_64__) && !TEST_ASAN && !TEST_TSAN
+        ASSERT_HAS(text, part);
+#endif
+        resha_free(text);
+        return resha_group_end(&g, 0);
+}
+
 INSPECTED(a_snapshot_of_one_task)
 {
         RESHA_GROUP(g);
