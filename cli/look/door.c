@@ -10,6 +10,7 @@
 
 #include "door.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -206,7 +207,9 @@ int door_open(struct door *d, const struct process *p, const char *command, cons
         }
         TEXT(line);
         text_printf(&line, "%s\n", request);
-        if (line.failed || send(d->fd, line.data, line.len, MSG_NOSIGNAL) != (ssize_t)line.len) {
+        ssize_t sent = line.failed ? 0 : send(d->fd, line.data, line.len, MSG_NOSIGNAL);
+        /* who turns away does not listen first: what it has said is there to be read (EPIPE) */
+        if (sent != (ssize_t)line.len && !(sent < 0 && errno == EPIPE)) {
                 text_printf(d->why, "process %d (%s) hung up before it was asked; try again", (int)p->pid, p->name);
                 return EXIT_CUT;
         }

@@ -389,6 +389,23 @@ def errors_have_a_code_each():
     has(fails(6, refusal, "tree", "PID"), "too many look at it")
 
 
+class TurnsAway(Inspector):
+    """Says no to whoever comes, before it has heard what he wants."""
+    def talk(self, c):
+        with c:
+            c.sendall(self.answers)
+
+
+@test
+def who_is_turned_away_unheard_is_told_why():
+    with TurnsAway(b'{"type":"error","text":"too many look at it"}\n{"type":"end","ok":false}\n'):
+        for _ in range(20):
+            for command in (("tree", ME), ("stats", ME), ("trace", ME, "-f", "-o", "t.json")):
+                r = run(*command)
+                equal((r.code, r.out), (6, ""))
+                has(r.err, "too many look at it")
+
+
 @test
 def answers_that_are_cut_are_refused():
     for end in range(0, len(DEADLOCK), 97):
