@@ -30,12 +30,13 @@
 #include "sys/sys.h"
 
 enum { ROOM = 16 * 1024, LINE = 1024, TRIES = 20, PAUSE_NS = 10000000, AT_ONCE = 4096 };
-static const int64_t PATIENCE_NS = 2000000000;
+static const int64_t PATIENCE_NS = (int64_t)RS_DUMP_PATIENCE_MS * 1000000, EACH_NS = 100000000;
 
 struct dump {
         int fd, rc;
-        struct rs_loop *own; /* on its thread; NULL: on another one, */
-        pid_t tid;           /* its own being this */
+        struct rs_loop *own;  /* on its thread; NULL: on another one, */
+        pid_t tid;            /* its own being this */
+        const int64_t *until; /* and when it is given up */
         struct rs_texts *texts;
         void *copy; /* RS_STACKS_ROOM bytes for that */
         struct rs_walk walk;
@@ -53,9 +54,14 @@ static size_t may_write(struct dump *d, size_t n)
 {
         if (d->own)
                 return n;
-        int rc = rs_door_wait(d->fd, POLLOUT, -1, rs_sys_now() + PATIENCE_NS);
-        if (rc != 1)
-                d->rc = rc < 0 ? rc : -ETIME;
+        int64_t now = rs_sys_now(), end = now + PATIENCE_NS;
+        int rc = 0;
+        for (; rc == 0 && d->rc == 0; now = rs_sys_now()) {
+                if (now >= end || now >= __atomic_load_n(d->until, __ATOMIC_SEQ_CST))
+                        d->rc = -ETIME;
+                else if ((rc = rs_door_wait(d->fd, POLLOUT, -1, now + EACH_NS)) < 0)
+                        d->rc = rc;
+        }
         return d->rc ? 0 : n < AT_ONCE ? n : AT_ONCE; /* for so much a pipe that is ready has room */
 }
 
@@ -193,6 +199,17 @@ static void say_stack(struct dump *d)
 
 /* ---- all ---- */
 
+/* No program writes to the terminal of who looks at it, or lines that look like ours. */
+static void be_plain(struct dump *d)
+{
+        char *const texts[] = { d->walk.seen.name, d->walk.seen.site, d->walk.seen.doing, d->walk.waited.detail };
+
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+                for (char *c = texts[i]; *c; c++)
+                        if ((unsigned char)*c < ' ' || *c == 0x7f)
+                                *c = '?';
+}
+
 static void say_all(struct dump *d)
 {
         const struct rs_walk *w = &d->walk;
@@ -201,6 +218,9 @@ static void say_all(struct dump *d)
             w->loop.tasks, w->loop.tasks == 1 ? "" : "s");
         while (d->rc == 0 && rs_walk_next(&d->walk)) {
                 say(d, "\n");
+                if (!d->own) /* the loop goes on meanwhile, and its clock */
+                        d->walk.now = rs_sys_now();
+                be_plain(d);
                 say_who(d, &d->walk.seen);
                 say(d, ": ");
                 say_state(d, &d->walk.seen);
@@ -224,8 +244,8 @@ static int with_room(struct dump *d, const struct rs_reader *reader, const struc
         return ok ? d->rc : -ENOMEM;
 }
 
-static int dump(const struct rs_reader *reader, struct rs_loop *own, const struct rs_loop *l, pid_t tid, int64_t now,
-                int fd)
+static int dump(const struct rs_reader *reader, struct rs_loop *own, const struct rs_loop *l, pid_t tid,
+                const int64_t *until, int64_t now, int fd)
 {
         struct dump *d = resha_calloc(1, sizeof *d);
 
@@ -234,14 +254,15 @@ static int dump(const struct rs_reader *reader, struct rs_loop *own, const struc
         d->fd = fd;
         d->own = own;
         d->tid = tid;
+        d->until = until;
         int rc = with_room(d, reader, l, now);
         resha_free(d);
         return rc;
 }
 
-int rs_dump_loop(const struct rs_loop *l, pid_t tid, int fd)
+int rs_dump_loop(const struct rs_loop *l, pid_t tid, int fd, const int64_t *until)
 {
-        return dump(&rs_reader_copies, NULL, l, tid, rs_sys_now(), fd);
+        return dump(&rs_reader_copies, NULL, l, tid, until, rs_sys_now(), fd);
 }
 
 /* ---- of this thread's loop ---- */
@@ -255,7 +276,7 @@ static int dump_own(void *arg)
 {
         const struct own *o = arg;
 
-        return dump(&rs_reader_here, o->loop, o->loop, 0, rs_now(o->loop), o->fd);
+        return dump(&rs_reader_here, o->loop, o->loop, 0, NULL, rs_now(o->loop), o->fd);
 }
 
 int resha_dump(int fd)

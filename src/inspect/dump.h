@@ -8,9 +8,12 @@
 
 #include "core/core.h"
 
-/* From any other thread, while the loop cannot go away, though it may go on; tid: its thread. 0, or what writing fails
- * with; -ENOMEM. */
-int rs_dump_loop(const struct rs_loop *l, pid_t tid, int fd);
+/* From any other thread, while the loop cannot go away, though it may go on; tid: its thread. Given up at `*until`,
+ * which may change meanwhile (atomic). 0, or what writing fails with; -ETIME: nobody reads; -ENOMEM. */
+int rs_dump_loop(const struct rs_loop *l, pid_t tid, int fd, const int64_t *until);
+
+/* How long the end of a run waits for one that is being written. */
+enum { RS_DUMP_PATIENCE_MS = 2000 };
 
 /* ---- on a signal ---- */
 

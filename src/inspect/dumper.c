@@ -32,11 +32,13 @@ static struct {
         int asked, stop; /* eventfds; asked: atomic */
         unsigned inside; /* handlers that look at `asked`; atomic */
         bool runs, ends;
+        unsigned leaving; /* runs that are about to end; atomic */
+        int64_t until;    /* when a dump is given up for these; atomic */
         struct {
                 unsigned users;
                 struct sigaction before;
         } signals[SIGNALS];
-} dumper = { .lock = RS_LOCK_INIT, .change = RS_COND_INIT, .asked = -1, .stop = -1 };
+} dumper = { .lock = RS_LOCK_INIT, .change = RS_COND_INIT, .asked = -1, .stop = -1, .until = INT64_MAX };
 
 static void signal_comes(int sig, siginfo_t *info, void *context)
 {
@@ -50,6 +52,21 @@ static void signal_comes(int sig, siginfo_t *info, void *context)
 
 /* ---- the thread ---- */
 
+/* With the lock. */
+static void dump_all(void)
+{
+        const int64_t *until = &dumper.until;
+
+        while (__atomic_load_n(&dumper.leaving, __ATOMIC_SEQ_CST))
+                rs_cond_wait(&dumper.change, &dumper.lock, INT64_MAX);
+        for (struct rs_node *n = dumper.all.first; n; n = n->next) {
+                const struct rs_dumped *w = RS_CONTAINER(n, struct rs_dumped, node);
+                if (rs_sys_now() >= __atomic_load_n(until, __ATOMIC_SEQ_CST))
+                        return;
+                (void)rs_dump_loop(w->loop, w->tid, STDERR_FILENO, until); /* who should be told that it cannot be? */
+        }
+}
+
 static void *serve(void *arg)
 {
         int asked = dumper.asked, stop = dumper.stop;
@@ -57,10 +74,7 @@ static void *serve(void *arg)
         while (rs_door_wait(asked, POLLIN, stop, INT64_MAX) == 1) {
                 rs_sys_eventfd_clear(asked);
                 rs_lock(&dumper.lock);
-                for (struct rs_node *n = dumper.all.first; n; n = n->next) {
-                        const struct rs_dumped *w = RS_CONTAINER(n, struct rs_dumped, node);
-                        (void)rs_dump_loop(w->loop, w->tid, STDERR_FILENO); /* who should be told that it cannot be? */
-                }
+                dump_all();
                 rs_unlock(&dumper.lock);
         }
         return arg;
@@ -212,13 +226,26 @@ int rs_dumper_add(struct rs_dumped *w, const struct rs_loop *l, int sig, char *r
         return rc;
 }
 
+static void lock_to_leave(void)
+{
+        int64_t none = INT64_MAX, until = rs_sys_now() + (int64_t)RS_DUMP_PATIENCE_MS * 1000000;
+
+        __atomic_fetch_add(&dumper.leaving, 1, __ATOMIC_SEQ_CST);
+        (void)__atomic_compare_exchange_n(&dumper.until, &none, until, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        rs_lock(&dumper.lock);
+        if (__atomic_sub_fetch(&dumper.leaving, 1, __ATOMIC_SEQ_CST) == 0) {
+                __atomic_store_n(&dumper.until, INT64_MAX, __ATOMIC_SEQ_CST);
+                rs_cond_broadcast(&dumper.change);
+        }
+}
+
 void rs_dumper_remove(struct rs_dumped *w)
 {
         bool ours = w->loop && w->forks == rs_forks; /* rs_dumper_forked() has forgotten the parent's */
 
         if (!ours)
                 return;
-        rs_lock(&dumper.lock);
+        lock_to_leave();
         rs_list_remove(&dumper.all, &w->node);
         give_signal(w->signal);
         w->loop = NULL;
@@ -231,6 +258,8 @@ void rs_dumper_forked(void)
         dumper.change = (struct rs_cond)RS_COND_INIT;
         dumper.all = (struct rs_list){ 0 };
         dumper.runs = dumper.ends = false;
+        dumper.leaving = 0;
+        dumper.until = INT64_MAX;
         for (int sig = 1; sig < SIGNALS; sig++)
                 if (dumper.signals[sig].users) {
                         dumper.signals[sig].users = 1;

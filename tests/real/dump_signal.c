@@ -139,6 +139,20 @@ TEST(dump_signal_of_loops_that_sleep)
         ASSERT_HAS(text, "    sleeper+");
 }
 
+static int has_a_wild_name(void *arg)
+{
+        int rc = resha_task_set_name("\033[2J\nresha: all is well\177");
+
+        return rc < 0 ? rc : sleeps(arg);
+}
+
+TEST(dump_signal_does_not_pass_on_what_controls_terminals)
+{
+        struct run r = { .fn = has_a_wild_name, .wanted = { "    sleeper+", 1 } };
+
+        ASSERT_HAS(dump_of(&r), "task 1 \"?[2J?resha: all is well?\": waits for children");
+}
+
 static FRAME int computes(void *arg)
 {
         (void)arg;
@@ -312,6 +326,78 @@ TEST(dump_signal_where_nobody_reads_does_not_keep_the_run)
         struct test_child c;
 
         test_child(unread, NULL, &c);
+        ASSERT_EQ(c.status, 0);
+}
+
+/* ---- somebody reads, but slowly ---- */
+
+enum { MANY = 10000, PIECE = 4096 };
+
+static atomic_int pieces;
+
+static void *reads_slowly(void *arg)
+{
+        static char some[PIECE];
+
+        for (; read(*(int *)arg, some, sizeof some) > 0; atomic_fetch_add(&pieces, 1))
+                nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+        return NULL;
+}
+
+static int many(void *arg)
+{
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        for (int i = 0; i < MANY; i++)
+                (void)!resha_spawn(&g, sleeper, arg);
+        atomic_fetch_add(&stuck, 1);
+        return resha_group_end(&g, 0);
+}
+
+static int run_dumped(resha_fn *fn)
+{
+        return resha_run(fn, NULL, &(resha_run_opts){ .backend = test_backend(), .dump_signal = SIGUSR1 });
+}
+
+static void *runs_many(void *arg)
+{
+        (void)run_dumped(many);
+        return arg;
+}
+
+static int ends_meanwhile(void *arg)
+{
+        int rc = 0;
+
+        (void)arg;
+        while (rc == 0 && !atomic_load(&stuck))
+                rc = resha_sleep(RESHA_MS(10));
+        raise(SIGUSR1);
+        while (rc == 0 && atomic_load(&pieces) < 5) /* then the pipe is full */
+                rc = resha_sleep(RESHA_MS(10));
+        return rc;
+}
+
+/* A dump of the other loop takes half a minute. */
+static int read_slowly(void *arg)
+{
+        static int ends[2];
+        pthread_t thread;
+
+        (void)arg;
+        if (pipe(ends) < 0 || dup2(ends[1], STDERR_FILENO) < 0 ||
+            pthread_create(&thread, NULL, reads_slowly, &ends[0]) != 0 ||
+            pthread_create(&thread, NULL, runs_many, NULL) != 0)
+                return 99;
+        alarm(PATIENCE_MS / 1000);
+        _exit(run_dumped(ends_meanwhile) < 0);
+}
+
+TEST(dump_signal_where_somebody_reads_slowly_does_not_keep_the_run)
+{
+        struct test_child c;
+
+        test_child(read_slowly, NULL, &c);
         ASSERT_EQ(c.status, 0);
 }
 
