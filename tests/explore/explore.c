@@ -373,7 +373,8 @@ static int all_runs(void *arg)
 
         ops.random = on_schedule;
         l->backend->ops = &ops;
-        l->shuffle = true;
+        l->shuffle = l->each = true;
+        l->run_left = 1; /* from the next switch on */
         do
                 rc = one_run(arg);
         while (rc == 0 && !search.failed && next_path());
