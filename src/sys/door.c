@@ -107,13 +107,14 @@ static struct sockaddr_un address(int folder, const char *name)
         return a;
 }
 
-static bool somebody_listens(int folder, const char *name)
+/* Whether somebody does; negative: that cannot be found out. */
+static int somebody_listens(int folder, const char *name)
 {
         struct sockaddr_un a = address(folder, name);
         int fd = rs_sys_socket(AF_UNIX, SOCK_STREAM);
 
         if (fd < 0)
-                return true;
+                return fd;
         int rc = connect(fd, (const struct sockaddr *)&a, sizeof a) < 0 ? -errno : 0;
         rs_sys_close(fd);
         return rc != -ECONNREFUSED && rc != -ENOENT;
@@ -126,7 +127,7 @@ static bool is_left_behind(int folder, const char *name)
         long pid = name[0] >= '1' && name[0] <= '9' ? strtol(name, &end, 10) : 0;
 
         return pid > 0 && pid <= INT32_MAX && strcmp(end, ".sock") == 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH &&
-               !somebody_listens(folder, name);
+               somebody_listens(folder, name) == 0;
 }
 
 static void sweep(int folder)
@@ -178,9 +179,11 @@ int rs_door_open(struct rs_door *d, char *ret_why, size_t size)
                 return rc;
         d->folder = rc;
         sweep(d->folder);
-        if (somebody_listens(d->folder, name)) {
+        rc = somebody_listens(d->folder, name);
+        if (rc != 0) {
                 rs_door_forget(d);
-                return refuse(-EADDRINUSE, ret_why, size, d->path, "another process listens there");
+                return rc < 0 ? refuse(rc, ret_why, size, d->path, resha_strerror(rc))
+                              : refuse(-EADDRINUSE, ret_why, size, d->path, "another process listens there");
         }
         (void)unlinkat(d->folder, name, 0); /* of a process that had this number before, or of this one before exec() */
         d->fd = rs_sys_socket(AF_UNIX, SOCK_STREAM);

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -231,6 +232,44 @@ TEST(a_file_in_place_of_the_folder)
         ASSERT_EQ(fchown(fd, uid, uid), 0);
         close(fd);
         expect_refused(uid, "no folder");
+        remove_folder();
+}
+
+/* ---- too few descriptors ---- */
+
+static int nothing(void *arg)
+{
+        (void)arg;
+        return 0;
+}
+
+/* Each number of descriptors from too few for a loop to enough for all: how often there were too few for the door. */
+static int runs_on_few_descriptors(void *arg)
+{
+        struct program p = { .uid = *(unsigned *)arg };
+        resha_run_opts o = { .backend = test_backend(), .inspect = true, .report = note_report, .report_arg = &p };
+        int too_few = 0;
+
+        become(p.uid);
+        for (rlim_t n = 4; n < 32; n++) {
+                p.why[0] = '\0';
+                ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ n, 32 }), 0);
+                (void)resha_run(nothing, NULL, &o);
+                too_few += p.why[0] != '\0';
+                if (p.why[0])
+                        ASSERT_HAS(p.why, "Too many open files");
+        }
+        return too_few >= 2 ? 0 : 1;
+}
+
+TEST(without_descriptors_it_says_so)
+{
+        unsigned uid = new_user();
+        struct test_child c;
+
+        test_child(runs_on_few_descriptors, &uid, &c);
+        ASSERT_STR(c.text, "");
+        ASSERT_EQ(c.status, 0);
         remove_folder();
 }
 
