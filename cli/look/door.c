@@ -154,6 +154,15 @@ static bool is_its_own(int fd, const struct process *p)
         return peer.uid == p->uid && peer.pid == p->pid;
 }
 
+/* Under prefixes other than its own gdb does not find the commands: it is told where they are. */
+static void add_gdb(struct text *t, int pid)
+{
+        text_printf(t, "gdb -p %d", pid);
+        if (access(RS_GDB_SCRIPT, R_OK) == 0)
+                text_puts(t, " -ex 'source " RS_GDB_SCRIPT "'");
+        text_puts(t, " -ex 'resha tree'");
+}
+
 static int no_way(struct door *d, int rc, const char *command)
 {
         const struct process *p = d->process;
@@ -172,8 +181,9 @@ static int no_way(struct door *d, int rc, const char *command)
         case -ECONNREFUSED:
                 text_printf(d->why,
                             "process %d (%s) has no inspector: it starts with RESHA_INSPECT=1 in its environment; "
-                            "as it is, gdb sees into it: gdb -p %d -ex 'resha tree'",
-                            pid, p->name, pid);
+                            "as it is, gdb sees into it: ",
+                            pid, p->name);
+                add_gdb(d->why, pid);
                 return EXIT_NO_INSPECTOR;
         default:
                 text_printf(d->why, "process %d (%s): cannot connect to its inspector: %s", pid, p->name,
@@ -232,13 +242,14 @@ static int too_slow(struct door *d)
         struct process now;
         int pid = (int)d->process->pid;
         bool there = process_look(d->process->pid, &now) == 0;
-        if (there && (now.state == 'T' || now.state == 't'))
+        if (there && (now.state == 'T' || now.state == 't')) {
                 text_printf(d->why, "process %d (%s) is stopped, and answers nobody: kill -CONT %d", pid,
                             d->process->name, pid);
-        else
-                text_printf(d->why,
-                            "process %d (%s) said nothing for %d s; gdb still works: gdb -p %d -ex 'resha tree'", pid,
-                            d->process->name, (int)(d->patience / 1000000000), pid);
+        } else {
+                text_printf(d->why, "process %d (%s) said nothing for %d s; gdb still works: ", pid, d->process->name,
+                            (int)(d->patience / 1000000000));
+                add_gdb(d->why, pid);
+        }
         return -ETIMEDOUT;
 }
 

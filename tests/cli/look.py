@@ -378,7 +378,7 @@ def errors_have_a_code_each():
     r = run("tree", ME)
     equal((r.code, r.out), (5, ""))
     has(r.err, "RESHA_INSPECT=1")
-    has(r.err, f"gdb -p {ME} -ex 'resha tree'")
+    matches(r.err, rf"gdb -p {ME}( -ex 'source /\S+/libresha\.so\.\S+-gdb\.py')? -ex 'resha tree'")
     has(fails(2, b"", "tree", "x"), "a process is a number")
     has(fails(2, b"", "tree"), "which process?")
     has(fails(2, b"", "tree", "PID", "--josn"), "did you mean '--json'?")
