@@ -11,7 +11,7 @@
 #include "record.h"
 #include "screen.h"
 
-enum { AT_ONCE = 64 << 10 };
+enum { AT_ONCE = 64 << 10, NOTES_MOST = 4096 };
 
 int answer_write(int fd, const char *data, size_t size)
 {
@@ -38,6 +38,10 @@ struct ends {
         bool first, last, fine;
         bool quoted, escaped; /* in a string, behind its backslash */
         uint64_t depth;       /* of brackets */
+        char string[256];     /* the latest, or its beginning */
+        size_t string_size;
+        bool is_note; /* that one is a note */
+        struct text *notes;
         struct text refusal[1];
 };
 
@@ -94,17 +98,35 @@ static int pass_text(struct door *d, struct text *out, struct ends *e)
         return 1;
 }
 
+/* In a string, or at its end: those behind the key of notes are kept. */
+static void read_string(struct ends *e, char c)
+{
+        e->quoted = e->escaped || c != '"';
+        e->escaped = !e->escaped && c == '\\';
+        if (e->quoted && e->string_size < sizeof e->string - 1)
+                e->string[e->string_size++] = c;
+        e->string[e->string_size] = '\0';
+        if (e->quoted || !e->is_note)
+                return;
+        e->is_note = false;
+        if (!e->notes || e->notes->len > NOTES_MOST)
+                return;
+        screen_add(&(struct screen){ .ascii = true }, e->notes, e->string);
+        text_putc(e->notes, '\n');
+}
+
 /* It is whole when all brackets are closed. */
 static void count_brackets(struct ends *e, const char *data, size_t size)
 {
         for (size_t i = 0; i < size; i++) {
                 char c = data[i];
                 if (e->quoted) {
-                        e->quoted = e->escaped || c != '"';
-                        e->escaped = !e->escaped && c == '\\';
+                        read_string(e, c);
                         continue;
                 }
                 e->quoted = c == '"';
+                e->string_size = e->quoted ? 0 : e->string_size;
+                e->is_note = c == ':' ? strcmp(e->string, "left_out") == 0 : e->is_note && c != ',';
                 e->depth += c == '[' || c == '{';
                 if ((c == ']' || c == '}') && e->depth)
                         e->fine = --e->depth == 0;
@@ -153,9 +175,10 @@ static int judge(const struct door *d, const struct ends *e, int rc, struct text
         return EXIT_CUT;
 }
 
-static int pass(struct door *d, enum answer_form form, int fd, struct text *why)
+static int pass(struct door *d, const struct question *q, int fd, struct text *why)
 {
-        struct ends e = { .first = false };
+        struct ends e = { .first = false, .notes = q->notes };
+        enum answer_form form = q->form;
         TEXT(out);
         int rc, failed = 0;
         do {
@@ -179,7 +202,7 @@ int answer_pass(const struct question *q, int fd, struct text *why)
         int rc = door_open(&d, q->process, q->command, q->request);
         d.patience += q->takes;
         if (rc == EXIT_DONE)
-                return pass(&d, q->form, fd, why);
+                return pass(&d, q, fd, why);
         text_puts(why, text_string(d.why));
         return rc;
 }

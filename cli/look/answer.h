@@ -18,6 +18,7 @@ struct question {
         const char *request;
         int64_t takes; /* ns in which nothing need come */
         enum answer_form form;
+        struct text *notes; /* if not NULL: of JSON, what it leaves out, one a line */
 };
 
 /* Asks, and writes to a descriptor what comes. EXIT_DONE, or how the command ends, with one line in `why`. */

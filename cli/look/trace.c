@@ -92,16 +92,29 @@ static int trace_to_file(const struct asked *a, struct question *q)
         return EXIT_DONE;
 }
 
+/* One line for each, which are whole. */
+static void say_notes(const struct asked *a, const struct text *notes)
+{
+        TEXT(line);
+        const char *p = text_string(notes);
+        for (const char *nl; (nl = strchr(p, '\n')); p = nl + 1) {
+                text_clear(&line);
+                text_add(&line, p, (size_t)(nl - p));
+                asked_say(a, &line);
+        }
+}
+
 int trace_main(int argc, char **argv)
 {
         struct asked a;
         char request[48], real[PATH_MAX];
         int rc;
         TEXT(why);
+        TEXT(notes);
         if (!asked_begin(&a, "trace", help_trace, argc, argv, &rc))
                 return rc;
         snprintf(request, sizeof request, "trace %lld", (long long)(a.time.ns / 1000000));
-        struct question q = { .request = request, .takes = a.time.ns, .form = ANSWER_JSON };
+        struct question q = { .request = request, .takes = a.time.ns, .form = ANSWER_JSON, .notes = &notes };
         interrupt_catch();
         if (a.force && realpath(a.output, real)) /* a link stays, what it leads to is replaced */
                 a.output = real;
@@ -111,6 +124,8 @@ int trace_main(int argc, char **argv)
                 rc = trace_to_special(&a, &q);
         else
                 rc = trace_to_file(&a, &q);
+        if (rc == EXIT_DONE)
+                say_notes(&a, &notes);
         if (rc == EXIT_INTERRUPTED) {
                 text_puts(&why, "interrupted: nothing was kept");
                 asked_say(&a, &why);

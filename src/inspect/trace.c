@@ -25,6 +25,7 @@
 #include "core/core.h"
 #include "inspect/follow.h"
 #include "inspect/trace_line.h"
+#include "sys/sys.h"
 
 enum { LOOP_TRACK = 2000000000, TELL_SLABS = 4, BATCH = 128, LAST_WORDS = 1024, FLOW_BYTES = 512 };
 
@@ -124,11 +125,11 @@ static void metadata(struct rs_trace *t, uint32_t track, const char *what, const
         finish(t, &line, false);
 }
 
-static void name_loop(struct rs_trace *t, const char *backend)
+static void name_loop(struct rs_trace *t, const char *what)
 {
         char text[96];
 
-        snprintf(text, sizeof text, "%s: loop %u (%s)", t->program, t->loop, backend);
+        snprintf(text, sizeof text, "%s: loop %u (%s)", t->program, t->loop, what);
         metadata(t, LOOP_TRACK, "process_name", text, 0);
         metadata(t, LOOP_TRACK, "process_sort_index", NULL, t->loop);
         metadata(t, LOOP_TRACK, "thread_name", "loop", 0);
@@ -463,12 +464,24 @@ void rs_trace_whole(struct rs_trace *t, struct rs_loop *l, void (*before)(void *
         t->slab = NULL;
 }
 
-/* What a trace does not show, at its end: on the loop's track. */
+/* On the loop's track. */
+static void note(struct rs_trace *t, const char *key, const char *text)
+{
+        struct rs_line line;
+
+        rs_line_begin(&line, t->loop, "i", LOOP_TRACK, t->follow.now);
+        rs_line_name(&line, "note", "note");
+        rs_line_add(&line, ",\"s\":\"p\"");
+        rs_line_arg(&line, key);
+        rs_line_string(&line, text);
+        finish(t, &line, true);
+}
+
+/* What a trace does not show, at its end. */
 static void last_words(struct rs_trace *t)
 {
         char text[400] = "the trace ends here";
         size_t n = strlen(text);
-        struct rs_line line;
 
         if (t->out->dropped)
                 n += (size_t)snprintf(text + n, sizeof text - n,
@@ -484,12 +497,16 @@ static void last_words(struct rs_trace *t)
                          "; %" PRIu64
                          " tasks have no track from their beginning on: %d are followed at a time, %d in all",
                          t->follow.passed, RS_TRACE_TASKS, RS_TRACE_TRACKS);
-        rs_line_begin(&line, t->loop, "i", LOOP_TRACK, t->follow.now);
-        rs_line_name(&line, "note", "note");
-        rs_line_add(&line, ",\"s\":\"p\"");
-        rs_line_arg(&line, "text");
-        rs_line_string(&line, text);
-        finish(t, &line, true);
+        note(t, "text", text);
+}
+
+void rs_trace_left_out(struct rs_trace *t, const char *what, const char *why)
+{
+        t->follow.now = rs_sys_now();
+        name_loop(t, what);
+        note(t, RS_TRACE_LEFT_OUT, why);
+        out_flush(t->out);
+        rs_trace_free(t);
 }
 
 void rs_trace_free(struct rs_trace *t)

@@ -58,6 +58,11 @@ void rs_trace_end(struct rs_trace *t, struct rs_loop *l);
 int rs_trace_drain(struct rs_trace *t); /* 0, or what write said */
 void rs_trace_free(struct rs_trace *t);
 
+/* In place of all that, for a loop that did not come to begin: a track that has nothing on it but a note, whose key is
+ * this one, so that readers find it. what: the loop is, as "blocked". Frees t. */
+#define RS_TRACE_LEFT_OUT "left_out"
+void rs_trace_left_out(struct rs_trace *t, const char *what, const char *why);
+
 /* In place of rs_trace_begin(), for a loop that has not begun: all is written, on the loop's thread as it goes, and
  * nothing is lost. before() and after() stand around each writing. */
 void rs_trace_whole(struct rs_trace *t, struct rs_loop *l, void (*before)(void *arg), void (*after)(void *arg),

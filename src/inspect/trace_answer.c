@@ -2,9 +2,10 @@
 /* The answer to `trace MS`: a trace of all loops (trace.c), written to the client as it grows.
  *
  * A loop begins it and ends it on its own thread, by questions; in between, this thread empties the rings. A loop that
- * does not come to the first question is left out. One that does not come to the last is waited for: it still writes
- * into its ring. One trace at a time: what it costs a program is bounded. */
+ * does not come to the first question is left out, which a note in its place says. One that does not come to the last
+ * is waited for: it still writes into its ring. One trace at a time: what it costs a program is bounded. */
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -61,16 +62,29 @@ static void end(struct rs_loop *l, void *arg)
 
 /* ---- on ours ---- */
 
+static void leave_out(struct rs_trace *trace, unsigned loop)
+{
+        char why[160];
+
+        snprintf(why, sizeof why, "loop %u is blocked: nothing of it is in the trace; resha stack %d shows where", loop,
+                 (int)rs_sys_pid());
+        rs_trace_left_out(trace, "blocked", why);
+}
+
 static void begin_all(struct traces *t)
 {
         struct rs_view v = { 0 };
+        int rc;
 
         while (t->n < LOOPS && rs_view_next(v.number, &v)) {
                 struct traced *x = &t->traced[t->n];
                 *x = (struct traced){ .loop = v.number };
                 x->trace = rs_trace_new(&t->out, v.number, program_invocation_short_name, RS_TRACE_EVENTS);
-                if (x->trace && rs_view_ask(v.number, begin, x) == 1)
+                rc = x->trace ? rs_view_ask(v.number, begin, x) : -ENOMEM;
+                if (rc == 1)
                         t->n++;
+                else if (rc == 0)
+                        leave_out(x->trace, v.number);
                 else
                         rs_trace_free(x->trace);
         }

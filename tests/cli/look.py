@@ -348,6 +348,13 @@ def trace_goes_into_a_pipe_and_through_a_link():
 
 
 @test
+def trace_tells_of_notes_in_it_alone():
+    trace = {"trace": b'[{"name":"left_out","a":"x"},\n{"left_out":1,"b":"y"},{"args":{"left_out":"loop 2\x1b"}}]\n'}
+    equal(look(trace, "trace", "PID", "-o", "-", "-t", "10ms").err, "resha trace: loop 2?\n")
+    equal(look(trace, "trace", "PID", "-o", "-", "-t", "10ms").raw, trace["trace"])
+
+
+@test
 def trace_that_is_cut_leaves_nothing():
     for cut in (b'[{"name":"a"},', b'[{"name":"a"}', b'[{"name":"a]', b'{"a":[1]', b'[{"name":"]\\"}]'):
         has(fails(7, {"trace": cut}, "trace", "PID", "-o", "t.json"), "stopped in the middle")

@@ -118,6 +118,19 @@ def a_trace_can_be_opened():
 
 
 @test
+def a_trace_says_what_is_not_in_it():
+    with looked("blocked") as p:
+        r = run("trace", p.pid, "-o", "t.json", "-t", "50ms")
+        says = f"loop 1 is blocked: nothing of it is in the trace; resha stack {p.pid} shows where"
+        equal((r.code, r.out), (0, ""))
+        equal(r.err.splitlines()[1], f"resha trace: {says}")
+        with open("t.json", encoding="utf-8") as f:
+            events = json.load(f)
+        equal([e["args"]["left_out"] for e in events if e["name"] == "note"], [says])
+        equal(run("trace", p.pid, "-o", "-", "-t", "50ms").err, f"resha trace: {says}\n")
+
+
+@test
 def programs_are_listed_and_gone():
     with looked("many") as p:
         records = [json.loads(line) for line in look("top", p.pid, "--json", "-n", "1", "-d", "10ms").splitlines()]
