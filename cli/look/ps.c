@@ -154,7 +154,8 @@ static void add_objects(const struct view *v, bool all, struct text *out)
                 cell_text(&t, &v->screen, o->name);
                 cell_count(&t, o->held);
                 cell_count(&t, o->limit);
-                cell_count(&t, o->waiting);
+                waits_add_count(o, &t.cells);
+                table_cell(&t);
                 if (o->owner >= 0)
                         waits_add_task(v->s, &v->screen, o->loop, o->owner, &t.cells);
                 table_cell(&t);

@@ -272,6 +272,27 @@ static void add_tasks(const struct view *v, struct text *t)
                             full);
 }
 
+/* What it says of itself says mostly how much is held, and by some also who waits: neither is said twice. */
+static void add_used_up(const struct view *v, const struct object_row *o, struct text *line)
+{
+        char held[64];
+        snprintf(held, sizeof held, "%lld of %lld", (long long)o->held, (long long)o->limit);
+        bool told = strstr(o->detail, held);
+        screen_add(&v->screen, line, o->kind);
+        text_puts(line, *o->name ? " " : "");
+        screen_add(&v->screen, line, o->name);
+        text_puts(line,
+                  strcmp(o->kind, "queue") == 0 || strcmp(o->kind, "channel") == 0 ? " is full: " : " is used up: ");
+        text_puts(line, told ? "" : held);
+        text_puts(line, told ? "" : *o->detail ? " are held; " : " are held");
+        screen_add(&v->screen, line, o->detail);
+        if (strstr(o->detail, " wait"))
+                return;
+        text_puts(line, ", ");
+        waits_add_count(o, line);
+        text_puts(line, o->waiting == 1 ? " task waits" : " tasks wait");
+}
+
 static void add_objects(const struct view *v, struct text *t)
 {
         TEXT(line);
@@ -281,16 +302,7 @@ static void add_objects(const struct view *v, struct text *t)
                         continue;
                 n++;
                 text_puts(&line, "! ");
-                screen_add(&v->screen, &line, o->kind);
-                text_puts(&line, *o->name ? " " : "");
-                screen_add(&v->screen, &line, o->name);
-                text_puts(&line, " is used up: ");
-                text_printf(&line, "%lld of %lld are held, ", (long long)o->held, (long long)o->limit);
-                add_count(&line, o->waiting, "task waits", "tasks wait");
-                if (*o->detail) {
-                        text_puts(&line, "; ");
-                        screen_add(&v->screen, &line, o->detail);
-                }
+                add_used_up(v, o, &line);
                 add_line(v, t, &line);
         }
 }

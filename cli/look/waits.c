@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { SHOWN_HOLDERS = 3 };
+enum { SHOWN_HOLDERS = 3, COUNTED_TO = 1000 /* those who wait at an object */ };
 
 bool waits_is(const struct task_row *task, const char *state)
 {
@@ -106,6 +106,14 @@ static void add_object(const struct snapshot *s, const struct screen *screen, co
                 text_puts(t, ", held by ");
                 waits_add_task(s, screen, task->loop, o->owner, t);
         }
+}
+
+void waits_add_count(const struct object_row *o, struct text *t)
+{
+        if (o->waiting < 0)
+                return;
+        text_add_grouped(t, (uint64_t)o->waiting);
+        text_puts(t, o->waiting >= COUNTED_TO ? "+" : "");
 }
 
 void waits_add(const struct snapshot *s, const struct screen *screen, const struct task_row *task, struct text *t)

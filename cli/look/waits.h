@@ -13,6 +13,9 @@ void waits_add_id(const struct snapshot *s, uint32_t loop, int64_t id, struct te
 /* "17 fetch", or the number alone where nothing is known of it. */
 void waits_add_task(const struct snapshot *s, const struct screen *screen, uint32_t loop, int64_t id, struct text *t);
 
+/* How many wait at an object: "3", and "1,000+" where they were not counted to the end. "": not known. */
+void waits_add_count(const struct object_row *o, struct text *t);
+
 /* "mutex accounts, held by 18 transfer", "sleep, 1.2 s left", "http: answer (read 127.0.0.1:80)"; "" where it does
  * not wait. */
 void waits_add(const struct snapshot *s, const struct screen *screen, const struct task_row *task, struct text *t);

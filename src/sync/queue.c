@@ -490,7 +490,8 @@ static void queue_see(const struct rs_reader *r, const struct rs_wait *at, const
         ret->waiting = put + get + join;
         if (q.capacity != RESHA_UNBOUNDED)
                 snprintf(of, sizeof of, " of %zu", q.capacity);
-        snprintf(ret->state, sizeof ret->state, "%zu%s items, %zu wait to put, %zu to get%s", inside, of, put, get,
+        snprintf(ret->state, sizeof ret->state, "%zu%s items, %zu%s wait to put, %zu%s to get%s", inside, of, put,
+                 put < RS_WAITED_COUNT ? "" : "+", get, get < RS_WAITED_COUNT ? "" : "+",
                  join ? ", some until all is done" : "");
 }
 

@@ -155,6 +155,22 @@ def tree_of_a_deadlock():
 
 
 @test
+def what_is_full_is_told_of_once():
+    def full(kind, **more):
+        return {"type": "object", "loop": 1, "at": hex(id(kind)), "kind": kind, "held": 2, "limit": 2, **more}
+    answer = lines(loop(), task(1, "main", what="sleep"),
+                   full("queue", name="orders", waiting=3, detail="2 of 2 items, 3 wait to put, 0 to get"),
+                   full("semaphore", waiting=1000, detail="2 of 2 permits are held"),
+                   full("pool", waiting=1, detail="of mail"), full("limit", waiting=1))
+    equal([line for line in look(answer, "tree", "PID").out.splitlines() if line[:1] == "!"],
+          ["! queue orders is full: 2 of 2 items, 3 wait to put, 0 to get",
+           "! semaphore is used up: 2 of 2 permits are held, 1,000+ tasks wait",
+           "! pool is used up: 2 of 2 are held; of mail, 1 task waits",
+           "! limit is used up: 2 of 2 are held, 1 task waits"])
+    matches(look(answer, "ps", "PID").out, r"(?m)^  semaphore +2 +2 +1,000\+ +2 of 2 permits are held$")
+
+
+@test
 def tree_in_plain_letters():
     picture("deadlock-ascii.tree", DEADLOCK, "tree", "PID", env={"NO_COLOR": "1"})
     r = look(DEADLOCK, "tree", "PID", env={"LC_ALL": "C"})

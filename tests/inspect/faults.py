@@ -59,7 +59,7 @@ def two_locks():
 @test
 def unread_queue():
     with fault("unread_queue") as p:
-        shows(p, "tree", r"^! queue is used up: 4 of 4 are held, 3 tasks wait")
+        shows(p, "tree", r"^! queue is full: 4 of 4 items, 3 wait to put, 0 to get$")
         shows(p, "tree", r"─ 4 clerk \(unread_queue\.c:\d+\) waits .* for place in queue")
 
 
@@ -112,7 +112,7 @@ def closed_descriptor():
 @test
 def pool_exhausted():
     with fault("pool_exhausted") as p:
-        shows(p, "tree", r"^! pool .*is used up: 2 of 2 are held, 1 task waits; mail: ")
+        shows(p, "tree", r"^! pool is used up: mail: 2 of 2 threads are taken, 1 job waits for one$")
         shows(p, "stats", r"^resha_pool_\w+\{.*mail.*\} ")
 
 
