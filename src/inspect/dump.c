@@ -102,6 +102,13 @@ static void say_time(struct dump *d, const char *before, int64_t ns)
                 say(d, "%s%.1f ms", before, (double)ns / 1e6);
 }
 
+/* It may be past: of a loop that is blocked, or in a task that does not come to its turn. */
+static void say_until(struct dump *d, const char *before, const char *past, int64_t ns)
+{
+        say_time(d, ns < 0 ? past : before, ns < 0 && ns != INT64_MIN ? -ns : ns);
+        say(d, "%s", ns < 0 && ns != INT64_MIN ? " ago" : "");
+}
+
 /* ---- a task ---- */
 
 static void say_who(struct dump *d, const struct rs_seen_task *t)
@@ -126,7 +133,7 @@ static void say_wait(struct dump *d, const struct rs_seen_task *t)
                 say(d, ", whose holder has ended without unlocking it");
         if (d->walk.waited.detail[0])
                 say(d, ", %s", d->walk.waited.detail);
-        say_time(d, ", over in ", t->due);
+        say_until(d, ", over in ", ", due ", t->due);
 }
 
 static void say_state(struct dump *d, const struct rs_seen_task *t)
@@ -138,7 +145,7 @@ static void say_state(struct dump *d, const struct rs_seen_task *t)
         case RS_SEEN_WAITS: say_wait(d, t); break;
         }
         say_time(d, "; for ", t->since);
-        say_time(d, "; deadline in ", t->deadline);
+        say_until(d, "; deadline in ", "; deadline ", t->deadline);
         if (t->cancelled)
                 say(d, "; cancelled: %s", t->cancelled);
         if (t->doing[0])

@@ -157,6 +157,11 @@ def duration(ns):
     return "%d ns" % ns
 
 
+def until(ns, ahead, past):
+    """A time that may be past: of a loop that is blocked, it is."""
+    return (past if ns < 0 else ahead) % duration(abs(ns))
+
+
 def clock():
     """The clock of a loop now, where the process is one of this machine; a core file has what the loop saw last."""
     connection = getattr(gdb.selected_inferior(), "connection", None)
@@ -417,7 +422,7 @@ def waits(t):
     if t.waits_for:
         return "waits for the end of " + names_of(t.waits_for)
     if t.due is not None:
-        return "sleeps, %s left" % duration(t.due)
+        return "sleeps, " + until(t.due, "%s left", "due %s ago")
     return "waits for %s%s" % (t.what or "?", " %#x" % t.object if t.object and t.what != "sleep" else "")
 
 
@@ -430,7 +435,7 @@ def state(t, times=True):
     if times and t.since is not None and t.state == "waits":
         text += ", for %s" % duration(t.since)
     if times and t.deadline != FOREVER:
-        text += ", deadline in %s" % duration(t.deadline - t.loop.now)
+        text += ", deadline " + until(t.deadline - t.loop.now, "in %s", "%s ago")
     return text + (" ** in a circle of waits **" if t.circle else "")
 
 

@@ -151,10 +151,11 @@ def several_loops_of_which_one_computes():
     with Subject("loops") as p:
         time.sleep(0.2)  # from "ready" to the computing task; if that has not begun, it is said to wait for its turn
         text = attach(p, "resha tree", "resha bt all", "resha bt 2")
-        has(text, r"^loop \d, thread \d: [23] tasks$", r"^#\d\.1 main: ", r"^  #\d\.2 sleeper ",
-            r"^loop \d, thread \d: [23] tasks$", r"^#\d\.1 main: ", r"^  #\d\.2 sleeper ")
-        has(text, r"^  #\d\.3 computes \(\S*subject.c:\d+\): runs")
-        has(text, r"^#\d\.3 computes .*: runs", r"^    #0 computes \(")
+        has(text, r"^loop \d, thread \d: [24] tasks$", r"^#\d\.1 main: ", r"^  #\d\.2 sleeper ",
+            r"^loop \d, thread \d: [24] tasks$", r"^#\d\.1 main: ", r"^  #\d\.2 sleeper ")
+        has(text, r"^  #\d\.3 overdue \(\S*subject.c:\d+\): sleeps, due \d+\.\d m?s ago, for ",
+            r"^  #\d\.4 computes \(\S*subject.c:\d+\): runs")
+        has(text, r"^#\d\.4 computes .*: runs", r"^    #0 computes \(")
         has(text, r"^several loops have a task 2: \d\.2, \d\.2$")
 
 

@@ -108,6 +108,14 @@ static FRAME int computes(void *arg)
         return 0;
 }
 
+static FRAME int overdue(void *arg)
+{
+        (void)arg;
+        int rc = resha_sleep(RESHA_MS(20));
+        after_call++;
+        return rc;
+}
+
 static int busy_or_not(void *arg)
 {
         const int *which = arg;
@@ -116,8 +124,10 @@ static int busy_or_not(void *arg)
         resha_group_begin(&g, NULL);
         resha_spawn(&g, sleeper, arg);
         int rc = ready();
-        if (*which)
+        if (*which) {
+                resha_spawn(&g, overdue, arg);
                 resha_spawn(&g, computes, arg);
+        }
         return resha_group_end(&g, rc);
 }
 

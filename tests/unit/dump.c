@@ -163,6 +163,35 @@ TASK(dump_of_tasks_that_wait_for_each_other)
         return rc;
 }
 
+static int overdue(void *arg)
+{
+        (void)arg;
+        RESHA_SCOPE(s);
+        resha_timeout_begin(&s, RESHA_MS(5));
+        int rc = resha_sleep(RESHA_MS(1));
+        after_call++;
+        return resha_scope_end(&s, rc);
+}
+
+TASK(dump_of_a_loop_that_was_blocked_says_what_is_past)
+{
+        const char *text;
+
+        if (test_is_sim())
+                test_skip("needs a clock that goes by itself");
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, overdue, NULL);
+        ASSERT_OK(resha_yield());
+        for (int64_t until = rs_now(rs_loop_current) + 10000000; rs_now(rs_loop_current) < until;) {}
+        ASSERT_OK(looks(&text));
+        static const char *const parts[] = { "\"overdue\" from ", ": waits for sleep, due ",
+                                             " ms ago; for ",     "; deadline ",
+                                             " ms ago\n",         NULL };
+        in_order(text, parts);
+        return resha_group_end(&g, 0);
+}
+
 /* ---- from elsewhere than a task with room ---- */
 
 TEST(dump_outside_of_a_loop_is_refused)
