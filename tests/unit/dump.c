@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <resha/alloc.h>
 #include <resha/inspect.h>
 
 #include "core/core.h"
@@ -22,19 +21,27 @@
 
 static volatile int after_call;
 
-/* What is written by fn(fd), with numbers of lines, offsets and addresses as N, and times as T. */
-static const char *text_of(int (*fn)(int fd))
+static void closep(FILE **f)
 {
-        static char text[16384];
-        FILE *f = tmpfile();
-        char *raw = resha_malloc(sizeof text), *end;
+        if (*f)
+                fclose(*f);
+}
+
+/* What is written by resha_dump(), with numbers of lines, offsets and addresses as N. */
+static int text_of_dump(const char **ret_text)
+{
+        static char text[16384], raw[sizeof text];
+        FILE *f RESHA_CLEANUP(closep) = tmpfile();
+        char *end;
         size_t n = 0;
 
-        ASSERT_TRUE(f && raw);
-        ASSERT_EQ(fn(fileno(f)), 0);
+        if (!f)
+                return -errno;
+        int rc = resha_dump(fileno(f));
+        if (rc < 0)
+                return rc;
         rewind(f);
         raw[fread(raw, 1, sizeof text - 1, f)] = 0;
-        fclose(f);
         for (const char *s = raw; *s && n < sizeof text - 1;) {
                 bool number = (s[0] == ':' || s[0] == '+') && isdigit((unsigned char)s[1]);
                 if (number || strncmp(s, " 0x", 3) == 0) {
@@ -50,8 +57,8 @@ static const char *text_of(int (*fn)(int fd))
                 }
         }
         text[n] = 0;
-        resha_free(raw);
-        return text;
+        *ret_text = text;
+        return 0;
 }
 
 static FRAME int lock_both(resha_mutex *one, resha_mutex *other)
@@ -96,11 +103,10 @@ static int sleeper(void *arg)
 
 static FRAME int looks(void *arg)
 {
-        const char **text = arg;
+        int rc = text_of_dump(arg);
 
-        *text = text_of(resha_dump);
         after_call++;
-        return 0;
+        return rc;
 }
 
 static int several(void *arg)
@@ -233,8 +239,11 @@ static char told[16384];
 
 static void sink(const resha_report *r, void *arg)
 {
+        const char *text;
+
         (void)r, (void)arg;
-        snprintf(told, sizeof told, "%s", text_of(resha_dump));
+        if (text_of_dump(&text) == 0)
+                snprintf(told, sizeof told, "%s", text);
 }
 
 static FRAME int reports(void *arg)

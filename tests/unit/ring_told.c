@@ -32,6 +32,17 @@ static size_t find(size_t i, size_t n, enum rs_event_kind kind, uint32_t task)
         return i;
 }
 
+static void ring_unrefp(struct rs_ring **ring)
+{
+        rs_ring_unref(*ring);
+}
+
+/* The loop's ring, until it is left, or else until the test ends. */
+static void leave(struct rs_loop **l)
+{
+        rs_ring_stop(*l);
+}
+
 static int waits(void *arg)
 {
         return resha_event_wait(arg);
@@ -39,13 +50,14 @@ static int waits(void *arg)
 
 TASK(ring_tells_who_is_spawned_runs_waits_is_woken_and_ends)
 {
-        struct rs_loop *l = rs_loop_current;
-        struct rs_ring *ring = rs_ring_new(EVENTS);
-        struct rs_ring_reader reader = { .ring = rs_ring_ref(ring) };
+        struct rs_ring *ring RESHA_CLEANUP(ring_unrefp) = rs_ring_new(EVENTS);
+        struct rs_loop *l RESHA_CLEANUP(leave) = rs_loop_current;
+        struct rs_ring_reader reader = { .ring = ring };
         resha_event e = { 0 };
         bool gap;
 
-        reader.at = rs_ring_join(l, ring, true);
+        ASSERT_TRUE(ring);
+        reader.at = rs_ring_join(l, rs_ring_ref(ring), true);
         RESHA_GROUP(g);
         resha_group_begin(&g, NULL);
         resha_spawn(&g, waits, &e);
@@ -75,18 +87,18 @@ TASK(ring_tells_who_is_spawned_runs_waits_is_woken_and_ends)
         at = find(at, n, RS_EVENT_END, child);
         at = find(at, n, RS_EVENT_RUN, me);
         ASSERT_TRUE(at < n);
-        rs_ring_unref(ring);
         return 0;
 }
 
 TASK(ring_forgets_the_oldest_and_a_reader_is_told)
 {
-        struct rs_loop *l = rs_loop_current;
-        struct rs_ring *ring = rs_ring_new(EVENTS);
-        struct rs_ring_reader reader = { .ring = rs_ring_ref(ring) };
+        struct rs_ring *ring RESHA_CLEANUP(ring_unrefp) = rs_ring_new(EVENTS);
+        struct rs_loop *l RESHA_CLEANUP(leave) = rs_loop_current;
+        struct rs_ring_reader reader = { .ring = ring };
         bool gap;
 
-        rs_ring_join(l, ring, false);
+        ASSERT_TRUE(ring);
+        rs_ring_join(l, rs_ring_ref(ring), false);
         for (int i = 0; i < 3 * EVENTS; i++)
                 ASSERT_OK(resha_yield());
         rs_ring_leave(l, false);
@@ -97,7 +109,6 @@ TASK(ring_forgets_the_oldest_and_a_reader_is_told)
         /* Its name is among what is left, whatever was forgotten. */
         ASSERT_TRUE(find(0, n, RS_EVENT_NAME, l->current->id) < n);
         ASSERT_EQ(read_all(&reader, &gap), 0);
-        rs_ring_unref(ring);
         return 0;
 }
 
@@ -123,11 +134,12 @@ static int nothing(void *arg)
 
 TASK(ring_that_is_drained_by_its_loop_loses_nothing_in_one_step)
 {
-        struct rs_loop *l = rs_loop_current;
-        struct rs_ring *ring = rs_ring_new(EVENTS);
+        struct rs_ring *ring RESHA_CLEANUP(ring_unrefp) = rs_ring_new(EVENTS);
+        struct rs_loop *l RESHA_CLEANUP(leave) = rs_loop_current;
 
-        own = (struct rs_ring_reader){ .ring = rs_ring_ref(ring) };
-        own.at = rs_ring_join(l, ring, true);
+        ASSERT_TRUE(ring);
+        own = (struct rs_ring_reader){ .ring = ring };
+        own.at = rs_ring_join(l, rs_ring_ref(ring), true);
         ring->drain = drain;
         RESHA_GROUP(g);
         resha_group_begin(&g, NULL);
@@ -137,7 +149,6 @@ TASK(ring_that_is_drained_by_its_loop_loses_nothing_in_one_step)
         rs_ring_leave(l, true);
         ASSERT_EQ(own.lost, 0);
         ASSERT_EQ(drained, ring->at / sizeof(struct rs_event));
-        rs_ring_unref(ring);
         return 0;
 }
 

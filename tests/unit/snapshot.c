@@ -83,20 +83,25 @@ static void add_line(const char *line)
         add("\n");
 }
 
+static void snapshot_freep(struct rs_snapshot **s)
+{
+        resha_free(*s);
+}
+
 static void read_by(const struct rs_reader *reader, const char *types)
 {
         static char room[ROOM];
         const struct rs_request request = { .kind = RS_REQUEST_SNAPSHOT };
-        struct rs_snapshot *s = resha_malloc(sizeof *s);
+        struct rs_snapshot *s RESHA_CLEANUP(snapshot_freep) = resha_malloc(sizeof *s);
         struct rs_loop *l = rs_loop_current;
         struct rs_snapshot_from from = { .current = l->current, .since = INT64_MIN };
         struct rs_json j;
 
+        ASSERT_TRUE(s);
         rs_json_init(&j, room, sizeof room - 1);
         ASSERT_TRUE(rs_snapshot_begin(s, reader, l, &request, &from));
         ASSERT_TRUE(rs_snapshot_slice(s, &j, rs_now(l), INT64_MAX));
         *j.at = '\0';
-        resha_free(s);
         seen.n = seen.addresses = 0;
         seen.text[0] = '\0';
         for (char *save, *line = strtok_r(room, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -399,7 +404,7 @@ TASK(slices_between_which_tasks_go_on)
 {
         static int64_t ms = 100;
         const struct rs_request request = { .kind = RS_REQUEST_SNAPSHOT };
-        struct rs_snapshot *s = resha_malloc(sizeof *s);
+        struct rs_snapshot *s RESHA_CLEANUP(snapshot_freep) = resha_malloc(sizeof *s);
         struct rs_loop *l = rs_loop_current;
         struct rs_snapshot_from from = { .since = INT64_MIN };
         char room[1000];
@@ -410,6 +415,7 @@ TASK(slices_between_which_tasks_go_on)
         SIM_ONLY();
         for (int i = 0; i < 200; i++)
                 resha_spawn(&g, sleeps, &ms);
+        ASSERT_TRUE(s);
         ASSERT_TRUE(rs_snapshot_begin(s, &rs_reader_here, l, &request, &from));
         do {
                 struct rs_json j;
@@ -421,7 +427,6 @@ TASK(slices_between_which_tasks_go_on)
                 slices++;
                 ASSERT_OK(resha_yield());
         } while (!over);
-        resha_free(s);
         ASSERT_EQ(tasks, 201);
         ASSERT_TRUE(slices >= 40);
         return resha_group_end(&g, 0);

@@ -205,12 +205,12 @@ TASK(stats_of_objects_with_one_name_are_taken_together)
 TASK(stats_keep_what_objects_counted_that_have_ended)
 {
         uint64_t mine[3] = { 7, 5, 2 };
-        resha_shown s[2] = { { { 0 } } };
+        resha_shown s RESHA_CLEANUP(resha_shown_end) = { { 0 } }, t RESHA_CLEANUP(resha_shown_end) = { { 0 } };
         char name[] = "past", other[] = "past", *text RESHA_CLEANUP(text_free) = NULL;
 
-        ASSERT_OK(resha_shown_begin(&s[0], &kind, NULL, name, mine, NULL));
-        ASSERT_OK(resha_shown_begin(&s[1], &kind, NULL, other, values, NULL));
-        resha_shown_end(&s[0]);
+        ASSERT_OK(resha_shown_begin(&s, &kind, NULL, name, mine, NULL));
+        ASSERT_OK(resha_shown_begin(&t, &kind, NULL, other, values, NULL));
+        resha_shown_end(&s);
         memset(name, 'z', 4); /* its owner's */
         memset(mine, 0xff, sizeof mine);
         ASSERT_OK(resha_stats_text(&text, NULL));
@@ -219,7 +219,7 @@ TASK(stats_keep_what_objects_counted_that_have_ended)
         ASSERT_HAS(text, ",host=\"past\"} 7\n");  /* a gauge: of the one that is there */
         text_free(&text);
         text = NULL;
-        resha_shown_end(&s[1]);
+        resha_shown_end(&t);
         ASSERT_OK(resha_stats_text(&text, NULL));
         ASSERT_HAS(text, ",host=\"past\"} 10\n");
         ASSERT_TRUE(strstr(text, "t_now") == NULL);
