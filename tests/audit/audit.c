@@ -102,6 +102,7 @@ void audit_cannot(const char *what)
         printf("%s: %s, which no trial can do: not run, and not yet named in tests/audit/skipped\n", test_name, what);
         totals->tests--;
         totals->listed++;
+        audit->number = 0; /* not in a trial any more: it ends here */
         test_skip(what);
 }
 
