@@ -129,12 +129,15 @@ static inline __attribute__((always_inline)) int64_t wait_for_world(struct rs_lo
         bool outside = l->backend->pending || l->jobs;
 
         if (deadline == INT64_MAX && !outside) {
+                l->counters.slept -= l->now;
                 stand_still(l);
                 return INT64_MAX;
         }
         if (l->ready_first && !outside && !l->simulated)
                 return INT64_MIN;
         bool sleeps = waits && deadline > l->now && rs_inbox_sleep(l->inbox);
+        if (sleeps)
+                l->counters.slept -= l->now;
         l->backend->outside = l->jobs;
         RS_EVENT(l, rs_ring_polls(l, sleeps));
         int rc = l->backend->ops->wait(l->backend, sleeps ? deadline : INT64_MIN);
@@ -145,10 +148,10 @@ static inline __attribute__((always_inline)) int64_t wait_for_world(struct rs_lo
 }
 
 /* A timer for which it slept may come late: its task has waited for the loop. */
-static inline void slept(struct rs_loop *l, int64_t ns, int64_t due)
+static inline void slept(struct rs_loop *l, int64_t due)
 {
         l->counters.sleeps++;
-        l->counters.slept += ns;
+        l->counters.slept += l->now;
         if (due <= l->now)
                 rs_lag(&l->counters, l->now - due);
 }
@@ -166,10 +169,9 @@ static inline __attribute__((always_inline)) void visit(struct rs_loop *l, bool 
                 rs_lag(&l->counters, l->now - looked);
         fire_timers(l);
         int64_t due = wait_for_world(l, waits);
-        looked = l->now;
         l->now = rs_now(l);
         if (due != INT64_MIN)
-                slept(l, l->now - looked, due);
+                slept(l, due);
         RS_EVENT(l, rs_ring_visited(l));
         fire_timers(l);
         rs_inbox_drain(l);

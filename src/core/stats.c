@@ -18,6 +18,14 @@ static uint64_t count_ready(const struct rs_loop *l)
         return n;
 }
 
+/* With the sleep that it is in: it has begun at the last visit, which a copy may know and `now` be before. */
+static int64_t slept(const struct rs_loop *l, int64_t now)
+{
+        int64_t ns = l->counters.slept;
+
+        return ns >= 0 ? ns : ns + (now > l->now ? now : l->now);
+}
+
 void rs_stats(const struct rs_loop *l, int64_t now, resha_stats *s)
 {
         const struct rs_counters *c = &l->counters;
@@ -25,7 +33,7 @@ void rs_stats(const struct rs_loop *l, int64_t now, resha_stats *s)
 
         *s = (resha_stats){
                 .age = { now - c->began },
-                .slept = { c->slept },
+                .slept = { slept(l, now) },
                 .polls = l->polls,
                 .sleeps = c->sleeps,
                 .switches = l->switches,

@@ -17,7 +17,8 @@ struct rs_counters {
         uint64_t shown;       /* objects in the list of the loop */
         uint64_t descriptors; /* of those, with one */
         int64_t began;        /* the loop's time */
-        int64_t slept;        /* ns */
+        /* ns; while it sleeps less the time when it began to, which is later: so it is negative then */
+        int64_t slept;
         int64_t lag_sum, lag_most;
         uint64_t lag[RESHA_LAG_BUCKETS];
 };

@@ -273,9 +273,10 @@ static bool add_loop(struct rs_metrics *m, unsigned number, struct rs_loop *l, b
         if (here) {
                 rs_stats_here(l, &stats);
         } else {
+                int64_t now = rs_sys_now(); /* before it is looked at: else it may have woken, and slept less */
                 if (!rs_observe_read(&copy, l, sizeof copy))
                         return false;
-                rs_stats(&copy, rs_sys_now(), &stats);
+                rs_stats(&copy, now, &stats);
                 if (rs_observe_read(&backend, copy.backend, sizeof backend))
                         stats.calls = backend.calls;
         }

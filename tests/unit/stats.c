@@ -4,6 +4,8 @@
 #include <resha/alloc.h>
 #include <resha/stats.h>
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -269,5 +271,54 @@ TASK(stats_to_a_descriptor_that_cannot_be_written_say_why)
 {
         ASSERT_EQ(resha_stats_write(-1), -EBADF);
         ASSERT_TRUE(strstr(resha_error_of(-EBADF)->text, "statistics to descriptor -1") != NULL);
+        return 0;
+}
+
+/* ---- of another thread's loop ---- */
+
+static bool asleep; /* atomic: it is about to */
+
+static int sleeps_long(__attribute__((unused)) void *arg)
+{
+        __atomic_store_n(&asleep, true, __ATOMIC_SEQ_CST);
+        return resha_sleep(RESHA_MS(300));
+}
+
+static void *run_beside(void *arg)
+{
+        ASSERT_OK(resha_run(sleeps_long, arg, &(resha_run_opts){ .backend = test_backend() }));
+        return NULL;
+}
+
+/* The most that a loop has slept, in seconds. */
+static double most_idle(void)
+{
+        static const char name[] = "\nresha_loop_idle_seconds_total{";
+        double most = 0;
+        char *text;
+
+        ASSERT_OK(resha_stats_text(&text, NULL));
+        for (const char *p = text; (p = strstr(p, name)); p++) {
+                double s = strtod(strchr(p, '}') + 1, NULL);
+                most = s > most ? s : most;
+        }
+        resha_free(text);
+        return most;
+}
+
+TASK(stats_have_the_sleep_that_a_loop_is_in)
+{
+        pthread_t thread;
+
+        if (test_is_sim())
+                test_skip("needs a clock that goes by itself");
+        __atomic_store_n(&asleep, false, __ATOMIC_SEQ_CST);
+        ASSERT_EQ(pthread_create(&thread, NULL, run_beside, NULL), 0);
+        while (!__atomic_load_n(&asleep, __ATOMIC_SEQ_CST)) {}
+        for (int64_t until = rs_now(rs_loop_current) + 100000000; rs_now(rs_loop_current) < until;) {}
+        double idle = most_idle();
+        ASSERT_TRUE(idle > 0.05 && idle < 10);
+        ASSERT_TRUE(most_idle() >= idle); /* it has been woken by that, and sleeps on */
+        ASSERT_EQ(pthread_join(thread, NULL), 0);
         return 0;
 }
