@@ -272,6 +272,7 @@ static int add_head(struct snapshot *s, struct record *r)
         s->version = keep_text(&s->keep, record_text(r, "version"));
         s->program = keep_text(&s->keep, record_text(r, "program"));
         s->debug = debug && debug->number;
+        s->all_loops = record_number(r, "loops", 0);
         s->headed = true;
         return s->version && s->program ? 0 : -ENOMEM;
 }

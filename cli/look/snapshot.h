@@ -78,6 +78,7 @@ struct snapshot {
         struct keep keep;
         const char *version, *program;
         bool debug;
+        int64_t all_loops; /* of the program, also those of which nothing was asked */
         ROWS(loop_row) loops;
         ROWS(task_row) tasks;
         ROWS(scope_row) scopes;

@@ -114,7 +114,10 @@ void view_add_head(const struct view *v, struct text *t)
         text_printf(&line, " (pid %d), resha ", (int)v->process.pid);
         screen_add(&v->screen, &line, v->s->version);
         text_puts(&line, v->s->debug ? ", RESHA_DEBUG=1: " : ": ");
-        add_count(&line, (int64_t)v->s->loops.n, "loop", "loops");
+        if (v->s->all_loops > (int64_t)v->s->loops.n)
+                text_printf(&line, "%zu of ", v->s->loops.n);
+        add_count(&line, v->s->all_loops > (int64_t)v->s->loops.n ? v->s->all_loops : (int64_t)v->s->loops.n, "loop",
+                  "loops");
         text_puts(&line, ", ");
         add_count(&line, (int64_t)v->s->tasks.n, "task", "tasks");
         add_line(v, t, &line);

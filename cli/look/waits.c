@@ -15,7 +15,7 @@ bool waits_is(const struct task_row *task, const char *state)
 
 void waits_add_id(const struct snapshot *s, uint32_t loop, int64_t id, struct text *t)
 {
-        if (s->loops.n > 1)
+        if (s->loops.n > 1 || s->all_loops > 1)
                 text_printf(t, "%u.", loop);
         text_printf(t, "%lld", (long long)id);
 }

@@ -242,6 +242,7 @@ void rs_report_slow_step(struct rs_loop *l)
         say(&line, "ran for %" PRId64 " ms without a wait: no other task ran meanwhile", l->step.took / 1000000);
         l->step.took = 0;
         if (alive) {
+                say(&line, "; the stack is where it waited then");
                 deliver_stack(l, t, &r);
         } else {
                 r.task = l->step.name;

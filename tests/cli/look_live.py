@@ -80,7 +80,9 @@ def loops_are_told_apart():
         equal(len(numbers), 2)
         for n in numbers:
             has(tree, f"─ {n}.1 main")
-            equal(run("stack", p.pid, f"{n}.1").code, 0)
+            stack = look("stack", p.pid, f"{n}.1").splitlines()
+            matches(stack[0], r": 1 of 2 loops, 1 task$")
+            matches(stack[2], rf"^{n}\.1 main waits ")
         r = run("stack", p.pid, "1")
         equal(r.code, 2)
         has(r.err, "task 1 is in several loops: write LOOP.1")

@@ -195,6 +195,7 @@ TEST(semantics_315_debug_tells_of_slow_steps)
                 test_skip("needs a clock that goes by itself");
         ASSERT_OK(run(slow, true));
         ASSERT_HAS(told.text, "main: ran for ");
+        ASSERT_HAS(told.text, " meanwhile; the stack is where it waited then");
         ASSERT_OK(run(slow, false));
         ASSERT_EQ(told.reports, 0);
 }

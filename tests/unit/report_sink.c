@@ -293,7 +293,7 @@ TEST(semantics_315_a_slow_step_is_reported)
         ASSERT_OK(test_run_opts(slow_and_fast, NULL, &opts));
         ASSERT_TRUE(told.reports >= 1);
         ASSERT_HAS(told.text, "computes: ran for ");
-        ASSERT_HAS(told.text, " ms without a wait: no other task ran meanwhile\n");
+        ASSERT_HAS(told.text, " ms without a wait: no other task ran meanwhile; the stack is where it waited then\n");
 }
 
 TEST(steps_are_not_timed_unless_asked_for)
