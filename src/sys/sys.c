@@ -84,6 +84,16 @@ int rs_sys_eventfd(void)
         return rs_sys_move_up((int)CALL(RS_SYS_EVENTFD, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)));
 }
 
+/* The program has closed what is not its own: nobody would ever be woken. Also in a signal handler. */
+static __attribute__((noreturn, cold)) void descriptor_gone(void)
+{
+        static const char text[] = "resha: a descriptor of the library is closed: a program may close its own only "
+                                   "(close_range(), closefrom() take all)\n";
+
+        (void)!write(STDERR_FILENO, text, sizeof text - 1);
+        abort();
+}
+
 void rs_sys_eventfd_set(int fd)
 {
         int saved = errno;
@@ -91,7 +101,7 @@ void rs_sys_eventfd_set(int fd)
 
         while (write(fd, &one, sizeof one) < 0 && errno != EAGAIN) /* EAGAIN: it is set as much as can be */
                 if (errno != EINTR)
-                        abort();
+                        descriptor_gone();
         errno = saved;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/core.h"
 #include "inspect/trace.h"
+#include "sys/observe.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 #include "test.h"
@@ -65,6 +66,13 @@ static bool is(const bool *flag)
         return __atomic_load_n(flag, __ATOMIC_SEQ_CST);
 }
 
+static uint64_t switches_of(const struct rs_loop *l)
+{
+        uint64_t n = 0;
+
+        return rs_observe_read(&n, &l->switches, sizeof n) ? n : 0;
+}
+
 /* Until the trace is large enough to tell, or nothing comes any more. */
 static void *ask(void *arg)
 {
@@ -82,7 +90,7 @@ static void *ask(void *arg)
                 if (!a->sleepy)
                         rs_trace_drain(a->trace);
         }
-        while (a->sleepy && __atomic_load_n(&a->loop->switches, __ATOMIC_RELAXED) < a->enough)
+        while (a->sleepy && switches_of(a->loop) < a->enough)
                 usleep(2000);
         rs_inbox_post(a->inbox, &a->end);
         while (!is(&a->over))
