@@ -32,8 +32,20 @@ static struct {
         unsigned users;
 } file = { .lock = RS_LOCK_INIT };
 
+/* What does not fit is taken back: it ends behind a whole event. */
+static int cut(int64_t offset, int rc)
+{
+        struct rs_disk d = { .call = RS_DISK_TRUNCATE, .fd = file.fd, .offset = offset };
+
+        (void)rs_sys_disk(&d); /* a device has no end */
+        file.offset = offset;
+        return rc;
+}
+
 static int write_out(void *arg, const char *text, size_t n)
 {
+        int64_t begin = file.offset;
+
         while (n) {
                 struct rs_disk d = { .call = RS_DISK_WRITE,
                                      .fd = file.fd,
@@ -42,7 +54,7 @@ static int write_out(void *arg, const char *text, size_t n)
                                      .offset = file.offset };
                 ssize_t done = rs_sys_disk(&d);
                 if (done <= 0)
-                        return done < 0 ? (int)done : -EIO;
+                        return cut(begin, done < 0 ? (int)done : -EIO);
                 text += done;
                 n -= (size_t)done;
                 file.offset += done;
