@@ -17,4 +17,7 @@ struct rs_reader {
 
 extern const struct rs_reader rs_reader_here;
 
+/* A bool in a copy, where any byte may stand: to load that as a bool is undefined. */
+#define RS_READ_BOOL(b) (*(const unsigned char *)&(b) == 1)
+
 #endif

@@ -436,9 +436,10 @@ static void job_see(const struct rs_reader *r, const struct rs_wait *at, const s
 
         if (!r->read(&p, w->object, sizeof p) || !r->read(&c, at, sizeof c) || !r->read(&j, c.job, sizeof j))
                 return;
+        bool in_line = RS_READ_BOOL(j.placed.in_line);
         snprintf(ret->detail, sizeof ret->detail, "of pool %.15s%s", p.crew.name,
-                 j.placed.in_line ? ", in line for a place in its queue" : "");
-        if (j.placed.in_line ? j.placed.line.prev != NULL : p.line.first != NULL)
+                 in_line ? ", in line for a place in its queue" : "");
+        if (in_line ? j.placed.line.prev != NULL : p.line.first != NULL)
                 return;
         ret->kind = "pool";
         ret->limit = p.crew.most;

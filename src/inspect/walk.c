@@ -219,11 +219,11 @@ static void see_around(const struct rs_walk *w, const struct rs_task *t, struct 
         unsigned cause = t->cancel_requested ? t->cause : RS_CAUSE_NONE;
 
         for (unsigned n = 0; n < WALK_SCOPES && w->reader->read(&x, at, sizeof x); n++, at = x.parent) {
-                if (x.requested && !cause)
+                if (RS_READ_BOOL(x.requested) && !cause)
                         cause = x.cause;
                 if (rs_timer_active(&x.timer) && (s->deadline == INT64_MIN || x.timer.deadline - w->now < s->deadline))
                         s->deadline = x.timer.deadline - w->now;
-                if (x.shield)
+                if (RS_READ_BOOL(x.shield))
                         break;
         }
         s->cancelled = cause && cause < sizeof causes / sizeof *causes ? causes[cause] : NULL;
@@ -247,18 +247,19 @@ bool rs_walk_scope(struct rs_walk *w, struct rs_seen_scope *ret)
 
         if (!w->next_scope || w->scopes++ == WALK_SCOPES || !w->reader->read(&x, w->next_scope, sizeof x))
                 return false;
+        bool group = RS_READ_BOOL(x.is_group);
         *ret = (struct rs_seen_scope){
                 .at = w->next_scope,
                 .parent = x.parent,
-                .kind = x.is_group    ? "group"
-                        : x.shield    ? "shield"
-                        : x.nosuspend ? "nosuspend"
-                                      : "scope",
+                .kind = group                       ? "group"
+                        : RS_READ_BOOL(x.shield)    ? "shield"
+                        : RS_READ_BOOL(x.nosuspend) ? "nosuspend"
+                                                    : "scope",
                 .left = rs_timer_active(&x.timer) ? x.timer.deadline - w->now : INT64_MIN,
-                .cancelled = x.effective,
-                .group = x.is_group,
+                .cancelled = RS_READ_BOOL(x.effective),
+                .group = group,
         };
-        if (x.is_group)
+        if (group)
                 see_group(w, ret);
         w->next_scope = x.inner;
         return true;

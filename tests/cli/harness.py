@@ -104,6 +104,13 @@ def server():
         s.close()
 
 
+def needs_little_memory():
+    """The command takes no more than it asks for: sanitizers reserve all that there is."""
+    with open(RESHA, "rb") as f:
+        if b"__asan_init" in f.read():
+            raise Skip("AddressSanitizer needs more address space")
+
+
 def wait_for(what, seconds=20):
     end = time.monotonic() + seconds
     while not what():

@@ -16,7 +16,7 @@ import sys
 import termios
 import time
 
-from harness import RESHA, Skip, environment, equal, has, main, matches, run, start, test, wait_for
+from harness import RESHA, Skip, environment, equal, has, main, matches, needs_little_memory, run, start, test, wait_for
 from inspector import Inspector, folder, lines
 
 ME = os.getpid()
@@ -542,6 +542,7 @@ def nonsense_is_refused():
 
 @test
 def a_line_without_end_is_given_up():
+    needs_little_memory()
     def endless(c):
         while True:
             c.sendall(b"x" * 65536)
@@ -554,6 +555,7 @@ def a_line_without_end_is_given_up():
 
 @test
 def an_answer_without_end_has_bounded_memory():
+    needs_little_memory()
     def endless(c):
         c.sendall(lines(loop(), end=False))
         i = 0
