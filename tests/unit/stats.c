@@ -326,7 +326,7 @@ TASK(stats_have_the_sleep_that_a_loop_is_in)
         ASSERT_TRUE(idle > 0.01);
         ASSERT_TRUE(idle < 60);
         ASSERT_TRUE(most_idle() >= idle);
-        rs_inbox_cancel(other, NULL);
+        rs_inbox_cancel(other, RESHA_SITE);
         rs_inbox_unref(other);
         ASSERT_EQ(pthread_join(thread, NULL), 0);
         return 0;
