@@ -135,7 +135,8 @@ TEST(dump_signal_of_loops_that_sleep)
         ASSERT_HAS(text, ", 2 tasks:\n\ntask 1 \"main\": waits for children");
         ASSERT_HAS(text, "task 2 \"sleeper\" from ");
         ASSERT_HAS(text, ": waits for sleep, over in ");
-        ASSERT_HAS(text, "    resha_sleep+");
+        if (!TEST_ASAN) /* clang puts the wait itself into it then, and what waits inside is not shown */
+                ASSERT_HAS(text, "    resha_sleep+");
         ASSERT_HAS(text, "    sleeper+");
 }
 
