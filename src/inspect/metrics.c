@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "core/core.h"
+#include "inspect/walk.h"
 #include "sys/observe.h"
 #include "sys/sys.h"
 
@@ -197,24 +198,16 @@ static void add_stats(struct rs_metrics *m, unsigned loop, const resha_stats *s)
 
 /* ---- of what is shown ---- */
 
-/* Memory of the loop: its own, or copied from there. False: it is not there. */
-static bool take(bool here, void *to, const void *from, size_t size)
+static const struct rs_reader *reader_of(bool here)
 {
-        if (!here)
-                return rs_observe_read(to, from, size);
-        memcpy(to, from, size);
-        return true;
+        return here ? &rs_reader_here : &rs_reader_copies;
 }
 
-static bool take_text(bool here, char *to, size_t size, const char *from)
+/* "" for NULL. */
+static bool take_text(const struct rs_reader *r, char *to, size_t size, const char *from)
 {
         to[0] = '\0';
-        if (!from)
-                return true;
-        if (!here)
-                return rs_observe_text(from, to, size);
-        copy_text(to, size, from);
-        return true;
+        return !from || r->text(from, to, size);
 }
 
 static bool valid_name(const char *name)
@@ -233,35 +226,37 @@ static bool valid_label(const char *name)
         return valid_name(name) && strcmp(name, "loop") != 0 && strncmp(name, "__", 2) != 0;
 }
 
-static void add_figure(struct rs_metrics *m, unsigned loop, bool here, const resha_figure *figure, const char *label,
-                       const char *name, uint64_t value)
+static void add_figure(struct rs_metrics *m, unsigned loop, const struct rs_reader *r, const resha_figure *figure,
+                       const char *label, const char *name, uint64_t value)
 {
-        struct family f = { .type = figure->type, .seconds = figure->seconds };
+        struct family f = { .type = figure->type, .seconds = RS_READ_BOOL(figure->seconds) };
 
         copy_text(f.label, sizeof f.label, label);
-        if (take_text(here, f.name, sizeof f.name, figure->name) && valid_name(f.name) &&
-            strncmp(f.name, LAG, sizeof LAG - 1) != 0 && take_text(here, f.help, sizeof f.help, figure->help))
+        if (take_text(r, f.name, sizeof f.name, figure->name) && valid_name(f.name) &&
+            strncmp(f.name, LAG, sizeof LAG - 1) != 0 && take_text(r, f.help, sizeof f.help, figure->help))
                 add_sample(m, &f, loop, name, value);
 }
 
 static void add_object(struct rs_metrics *m, unsigned loop, bool here, const struct rs_shown *s)
 {
+        const struct rs_reader *r = reader_of(here);
         resha_figure figures[RESHA_FIGURES_MAX];
         uint64_t values[RESHA_FIGURES_MAX];
         char name[sizeof m->samples->name], label[sizeof m->families->label];
         resha_shown_kind kind;
+        bool past = RS_READ_BOOL(s->past);
 
-        if (!take(here, &kind, s->kind, sizeof kind) || kind.count == 0 || kind.count > RESHA_FIGURES_MAX || !s->values)
+        if (!r->read(&kind, s->kind, sizeof kind) || kind.count == 0 || kind.count > RESHA_FIGURES_MAX || !s->values)
                 return;
-        if (here && kind.refresh && !s->past)
+        if (here && kind.refresh && !past)
                 kind.refresh(s->object);
-        if (!take(here, figures, kind.figures, kind.count * sizeof figures[0]) ||
-            !take(here, values, s->values, kind.count * sizeof values[0]) ||
-            !take_text(here, name, sizeof name, s->name) || !take_text(here, label, sizeof label, kind.label))
+        if (!r->read(figures, kind.figures, kind.count * sizeof figures[0]) ||
+            !r->read(values, s->values, kind.count * sizeof values[0]) || !take_text(r, name, sizeof name, s->name) ||
+            !take_text(r, label, sizeof label, kind.label))
                 return;
         for (size_t i = 0; i < kind.count; i++)
-                if (!s->past || figures[i].type == RESHA_FIGURE_COUNTER)
-                        add_figure(m, loop, here, &figures[i], valid_label(label) ? label : "name", name, values[i]);
+                if (!past || figures[i].type == RESHA_FIGURE_COUNTER)
+                        add_figure(m, loop, r, &figures[i], valid_label(label) ? label : "name", name, values[i]);
 }
 
 static bool add_loop(struct rs_metrics *m, unsigned number, struct rs_loop *l, bool here)
@@ -328,7 +323,7 @@ bool rs_metrics_add(struct rs_metrics *m, struct rs_loop *l, bool here, int64_t 
         struct rs_shown_walks walks;
         bool over = true;
 
-        if (!take(here, &mark, &l->last_mark, sizeof mark))
+        if (!reader_of(here)->read(&mark, &l->last_mark, sizeof mark))
                 return true;
         unsigned loop = (unsigned)(mark >> RS_MARK_RUN);
         if (m->loop != loop && !add_loop(m, loop, l, here))
