@@ -29,13 +29,7 @@ void progress_init(struct progress *p, const char *prefix, bool quiet, bool verb
  * hear. */
 static void put(const struct text *t)
 {
-        size_t done = 0;
-        while (done < t->len) {
-                ssize_t n = write(STDERR_FILENO, t->data + done, t->len - done);
-                if (n <= 0)
-                        return;
-                done += (size_t)n;
-        }
+        (void)text_write(t, STDERR_FILENO);
 }
 
 static void add_erase(struct progress *p, struct text *t)

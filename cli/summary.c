@@ -113,11 +113,6 @@ int summary_write(struct summary *s, const struct summary_facts *facts, const st
                 return -ENOMEM;
         if (ftruncate(s->fd, 0) < 0 && errno != EINVAL) /* EINVAL: a pipe or a terminal */
                 return resha_fail(-errno, "--summary %s: %s", s->path, strerror(errno));
-        for (size_t done = 0; done < t.len;) {
-                ssize_t n = write(s->fd, t.data + done, t.len - done);
-                if (n < 0)
-                        return resha_fail(-errno, "--summary %s: %s", s->path, strerror(errno));
-                done += (size_t)n;
-        }
-        return 0;
+        int rc = text_write(&t, s->fd);
+        return rc < 0 ? resha_fail(rc, "--summary %s: %s", s->path, strerror(-rc)) : 0;
 }

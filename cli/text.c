@@ -5,8 +5,10 @@
 
 #include "text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <resha/alloc.h>
 
@@ -79,6 +81,20 @@ void text_printf(struct text *t, const char *format, ...)
         vsnprintf(t->data + t->len, (size_t)n + 1, format, ap);
         va_end(ap);
         t->len += (size_t)n;
+}
+
+int text_write(const struct text *t, int fd)
+{
+        if (t->failed)
+                return -ENOMEM;
+        for (size_t done = 0; done < t->len;) {
+                ssize_t n = write(fd, t->data + done, t->len - done);
+                if (n >= 0)
+                        done += (size_t)n;
+                else if (errno != EINTR)
+                        return -errno;
+        }
+        return 0;
 }
 
 const char *text_string(const struct text *t)

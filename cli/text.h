@@ -28,6 +28,9 @@ void text_puts(struct text *t, const char *s);
 void text_putc(struct text *t, char c);
 void text_printf(struct text *t, const char *format, ...) RESHA_PRINTF(2, 3);
 
+/* All of it. 0, -ENOMEM for one that has failed, or what write(2) fails with, negative. */
+int text_write(const struct text *t, int fd);
+
 /* "" where data is NULL. */
 const char *text_string(const struct text *t);
 

@@ -5,7 +5,6 @@
 #include "answer.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "exits.h"
 #include "record.h"
@@ -13,22 +12,9 @@
 
 enum { AT_ONCE = 64 << 10, NOTES_MOST = 4096 };
 
-int answer_write(int fd, const char *data, size_t size)
-{
-        for (size_t done = 0; done < size;) {
-                ssize_t n = write(fd, data + done, size - done);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                done += (size_t)n;
-        }
-        return 0;
-}
-
 static int flush(int fd, struct text *out)
 {
-        int rc = out->failed ? -ENOMEM : answer_write(fd, text_string(out), out->len);
+        int rc = text_write(out, fd);
         text_clear(out);
         return rc;
 }

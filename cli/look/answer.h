@@ -24,7 +24,4 @@ struct question {
 /* Asks, and writes to a descriptor what comes. EXIT_DONE, or how the command ends, with one line in `why`. */
 int answer_pass(const struct question *q, int fd, struct text *why);
 
-/* All of it, or -errno. */
-int answer_write(int fd, const char *data, size_t size);
-
 #endif

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "exits.h"
 #include "nearest.h"
@@ -237,7 +238,7 @@ void asked_say(const struct asked *a, const struct text *line)
 int asked_write(const struct asked *a, const struct text *t)
 {
         TEXT(line);
-        int rc = t->failed ? -ENOMEM : screen_write(text_string(t), t->len);
+        int rc = text_write(t, STDOUT_FILENO);
         if (rc == 0 || rc == -EPIPE)
                 return rc ? EXIT_CANNOT_WRITE : EXIT_DONE;
         text_printf(&line, "cannot write: %s", strerror(-rc));

@@ -122,19 +122,6 @@ void screen_add_line(const struct screen *screen, struct text *t, const char *li
         text_putc(t, '\n');
 }
 
-int screen_write(const char *data, size_t size)
-{
-        for (size_t done = 0; done < size;) {
-                ssize_t n = write(STDOUT_FILENO, data + done, size - done);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                done += (size_t)n;
-        }
-        return 0;
-}
-
 void screen_add_time(struct text *t, int64_t ns)
 {
         if (ns >= 0 && ns < 1000000)

@@ -30,9 +30,6 @@ void screen_add_cut(const struct screen *screen, struct text *t, const char *s, 
 /* One line, cut to the width of the terminal, and its newline. */
 void screen_add_line(const struct screen *screen, struct text *t, const char *line, size_t size);
 
-/* All of it to stdout. 0, or -errno. */
-int screen_write(const char *data, size_t size);
-
 /* "0.04 ms", "0.21 s", "8 m 21 s"; "" where it is unknown (below 0). */
 void screen_add_time(struct text *t, int64_t ns);
 
