@@ -35,10 +35,16 @@ struct worker {
 };
 
 static bool in_child; /* of a worker, which has forked */
+static struct worker *this_worker;
 
+/* The end of the socket is the worker's alone: the program takes it for its end when that is closed. */
 static void forked(void)
 {
+        const struct worker *k = this_worker;
+
         in_child = true;
+        if (rs_sys_file_id(k->fd) == k->file)
+                rs_sys_close(k->fd);
 }
 
 static void tell(struct worker *k, int64_t now)
@@ -209,6 +215,7 @@ void rs_worker_main(resha_workers *w, struct rs_seat *s)
         struct worker k = { .w = w, .desk = s->desk, .fd = s->theirs, .generation = s->desk->generation };
 
         k.file = rs_sys_file_id(k.fd);
+        this_worker = &k;
         (void)rs_thread_at_fork(NULL, NULL, forked); /* fails for want of memory: then the child is not found out */
         if (w->memory)
                 k.init = limit(w, &k.init_said);

@@ -203,6 +203,81 @@ TEST(a_template_that_is_killed_while_maps_run_ends_them_and_the_workers)
         resha_workers_stop(w);
 }
 
+/* ---- what an item has left behind ---- */
+
+/* It is in no group that the template kills, and has all that its parent had. */
+static int leaves_a_child(__attribute__((unused)) void *arg)
+{
+        pid_t pid = fork();
+
+        if (pid == 0) {
+                setsid();
+                for (;;)
+                        pause();
+        }
+        while (getsid(pid) != pid)
+                usleep(1000);
+        atomic_store(&shared->holder, pid);
+        return 0;
+}
+
+static void with_a_child_left(resha_fn *fn)
+{
+        resha_workers *w;
+
+        begin();
+        ASSERT_OK(resha_workers_start(&noted, &w));
+        RUN(fn, w);
+        ASSERT_EQ(kill(atomic_load(&shared->holder), SIGKILL), 0);
+        no_process_is_left();
+}
+
+static int loses_the_template_beside_a_child(void *w)
+{
+        char item = 0;
+
+        ASSERT_OK(resha_workers_map(w, leaves_a_child, &item, 1, 1, NULL));
+        loses_the_template(w);
+        resha_workers_stop(w);
+        return 0;
+}
+
+TEST(maps_see_the_end_of_the_template_though_an_item_has_left_a_child)
+{
+        with_a_child_left(loses_the_template_beside_a_child);
+}
+
+static int stop(void *w)
+{
+        resha_workers_stop(w);
+        return 0;
+}
+
+static int ends_with_the_workers(void *w)
+{
+        ASSERT_EQ(map_for_ever(w), -EBADF);
+        return 0;
+}
+
+static int is_stopped_beside_a_child(void *w)
+{
+        char item = 0;
+        RESHA_GROUP(g);
+
+        ASSERT_OK(resha_workers_map(w, leaves_a_child, &item, 1, 1, NULL));
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, ends_with_the_workers, w);
+        while (atomic_load(&shared->mapping) < 1)
+                ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_OK(resha_pool_run(NULL, stop, w, NULL));
+        return resha_group_end(&g, 0);
+}
+
+TEST(maps_of_workers_that_are_stopped_end_though_an_item_has_left_a_child)
+{
+        with_a_child_left(is_stopped_beside_a_child);
+}
+
 /* ---- the program ---- */
 
 static int starts_something(void *arg)
