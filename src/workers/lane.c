@@ -209,6 +209,17 @@ int rs_lane_collect(struct rs_lane *lane)
 
 /* ---- time, and the end ---- */
 
+/* When what runs, an item or init, will have taken too long. What has begun in times to come was overwritten, and is
+ * over the time: *ret_wild, if anybody asks. */
+static int64_t due(const struct rs_lane *lane, bool *ret_wild)
+{
+        int64_t began = __atomic_load_n(&lane->seat->desk->began, __ATOMIC_ACQUIRE), now = rs_sys_now();
+
+        if (ret_wild)
+                *ret_wild = began > now;
+        return began > now ? 0 : rs_time_add(began, lane->map->w->time);
+}
+
 int64_t rs_lane_deadline(const struct rs_lane *lane)
 {
         const struct rs_desk *d = lane->seat->desk;
@@ -218,19 +229,23 @@ int64_t rs_lane_deadline(const struct rs_lane *lane)
                 return INT64_MAX;
         for (unsigned i = 0; i < lane->count; i++)
                 if (!lane->settled[i] && rs_cell_state(&d->cells[i]) == RS_CELL_RUNNING)
-                        return rs_time_add(__atomic_load_n(&d->began, __ATOMIC_ACQUIRE), time);
+                        return due(lane, NULL);
         if (__atomic_load_n(&d->init, __ATOMIC_ACQUIRE) == RS_CELL_RUNNING)
-                return rs_time_add(__atomic_load_n(&d->began, __ATOMIC_ACQUIRE), time);
+                return due(lane, NULL);
         return rs_time_add(rs_sys_now(), time); /* it has not begun yet: look again then */
 }
 
+/* The cell says of which worker it is: of one that was there meanwhile, unless that was overwritten. */
 static bool kill_cell(struct rs_lane *lane, unsigned i)
 {
-        struct rs_cell *c = &lane->seat->desk->cells[i];
+        struct rs_desk *d = lane->seat->desk;
+        struct rs_cell *c = &d->cells[i];
+        uint32_t before = __atomic_load_n(&d->generation, __ATOMIC_ACQUIRE);
 
         if (!rs_cell_move(c, RS_CELL_RUNNING, RS_CELL_KILLED))
                 return false;
-        rs_seat_kill(lane->map->w, lane->seat, c->generation);
+        uint32_t said = c->generation, now = __atomic_load_n(&d->generation, __ATOMIC_ACQUIRE);
+        rs_seat_kill(lane->map->w, lane->seat, said - before <= now - before ? said : now);
         return true;
 }
 
@@ -239,29 +254,33 @@ static void overrun_init(const struct rs_lane *lane)
 {
         struct rs_desk *d = lane->seat->desk;
 
-        if (rs_sys_now() < rs_time_add(__atomic_load_n(&d->began, __ATOMIC_ACQUIRE), lane->map->w->time) ||
-            !rs_state_move(&d->init, RS_CELL_RUNNING, RS_CELL_KILLED))
+        if (rs_sys_now() < due(lane, NULL) || !rs_state_move(&d->init, RS_CELL_RUNNING, RS_CELL_KILLED))
                 return;
         rs_seat_kill(lane->map->w, lane->seat, __atomic_load_n(&d->generation, __ATOMIC_ACQUIRE));
 }
 
+/* What becomes of the one that has taken too long. */
+static int overran(const struct rs_lane *lane, bool wild)
+{
+        if (wild)
+                return resha_fail_at(RESHA_EPROCESS, NULL, OVERWRITTEN);
+        return resha_fail_at(-ETIMEDOUT, NULL,
+                             "worker process: the item took longer than %.3f s (time in the options), and was killed",
+                             (double)lane->map->w->time / 1e9);
+}
+
 int rs_lane_overrun(struct rs_lane *lane)
 {
-        const resha_workers *w = lane->map->w;
         const struct rs_desk *d = lane->seat->desk;
+        bool wild;
 
         for (unsigned i = 0; i < lane->count; i++) {
                 if (lane->settled[i] || rs_cell_state(&d->cells[i]) != RS_CELL_RUNNING)
                         continue;
-                if (rs_sys_now() < rs_time_add(__atomic_load_n(&d->began, __ATOMIC_ACQUIRE), w->time) ||
-                    !kill_cell(lane, i))
+                if (rs_sys_now() < due(lane, &wild) || !kill_cell(lane, i))
                         continue;
                 settle(lane, i);
-                int rc = resha_fail_at(
-                        -ETIMEDOUT, NULL,
-                        "worker process: the item took longer than %.3f s (time in the options), and was killed",
-                        (double)w->time / 1e9);
-                return rs_map_failed(lane->map, lane->item[i], rc);
+                return rs_map_failed(lane->map, lane->item[i], overran(lane, wild));
         }
         overrun_init(lane);
         return 0;

@@ -12,7 +12,7 @@
 
 #include "workers/workers.h"
 
-enum how { WELL, LOOP, WILD_CELLS, WILD_LOOP, WILD_ORDERS };
+enum how { WELL, LOOP, WILD_CELLS, WILD_LOOP, WILD_ORDERS, WILD_GENERATION, WILD_TIME };
 
 struct job {
         int n;
@@ -39,6 +39,17 @@ static int work(void *arg)
         case WILD_CELLS: memset(desk_of(j)->cells, 0x41, sizeof desk_of(j)->cells); break;
         case WILD_LOOP:
                 memset(desk_of(j)->cells, 0x41, sizeof desk_of(j)->cells);
+                for (volatile bool on = true; on;)
+                        ;
+                break;
+        case WILD_GENERATION:
+                for (int i = 0; i < RS_CELLS; i++)
+                        desk_of(j)->cells[i].generation = 0x41414141;
+                for (volatile bool on = true; on;)
+                        ;
+                break;
+        case WILD_TIME:
+                desk_of(j)->began = 0x4141414141414141;
                 for (volatile bool on = true; on;)
                         ;
                 break;
@@ -294,4 +305,39 @@ static int go_wild_for_ever(void *w)
 TEST(a_worker_that_overwrites_what_it_shares_and_goes_on_is_killed)
 {
         with_workers(&(resha_workers_opts){ .processes = 1, .time = RESHA_MS(300) }, go_wild_for_ever);
+}
+
+/* The only item of a map that goes wild, and on for ever: its result. */
+static int one_goes_wild(resha_workers *w, enum how how, const char *text)
+{
+        struct job job = { .how = how };
+        int rc = resha_workers_map(w, work, &job, 1, sizeof job, NULL);
+
+        ASSERT_HAS(resha_error_of(rc)->text, text);
+        return rc;
+}
+
+static int forget_who_they_are(void *w)
+{
+        for (int i = 0; i < 2; i++) {
+                ASSERT_EQ(one_goes_wild(w, WILD_GENERATION, "took longer than 1.000 s"), -ETIMEDOUT);
+                ASSERT_OK(map_well(w));
+        }
+        return 0;
+}
+
+TEST(a_worker_that_overwrites_which_one_it_is_is_killed_all_the_same)
+{
+        with_workers(&(resha_workers_opts){ .processes = 1, .time = RESHA_S(1) }, forget_who_they_are);
+}
+
+static int forget_the_time(void *w)
+{
+        ASSERT_EQ(one_goes_wild(w, WILD_TIME, "has overwritten what it shares"), RESHA_EPROCESS);
+        return map_well(w);
+}
+
+TEST(a_worker_that_overwrites_when_it_has_begun_is_killed_all_the_same)
+{
+        with_workers(&(resha_workers_opts){ .processes = 1, .time = RESHA_S(1) }, forget_the_time);
 }
