@@ -42,6 +42,13 @@ unsigned real_threads(void)
         return real_under_tsan() ? 1 : entries("/proc/self/task"); /* it has a thread of its own, at times */
 }
 
+void real_threads_left(unsigned most)
+{
+        for (int i = 0; i < 60000 && real_threads() > most; i++)
+                usleep(1000);
+        ASSERT_TRUE(real_threads() <= most);
+}
+
 long real_sleeps_of(const char *thread)
 {
         char path[64], line[128];

@@ -14,6 +14,9 @@ bool real_under_tsan(void);
 bool real_under_asan(void);
 unsigned real_threads(void);
 unsigned real_fds(void);
+/* Waits until there are no more than that: a thread that was joined is listed for a moment more. Fails after a
+ * minute. */
+void real_threads_left(unsigned most);
 /* How often the thread of that name has gone to sleep; -1: there is none. */
 long real_sleeps_of(const char *thread);
 

@@ -106,9 +106,7 @@ static int run_once(void)
         int rc = test_run_opts(everything, NULL, NULL);
 
         ASSERT_EQ(real_fds(), fds);
-        for (int i = 0; i < 1000 && real_threads() > 1; i++)
-                usleep(1000);
-        ASSERT_EQ(real_threads(), 1);
+        real_threads_left(1);
         return rc;
 }
 

@@ -77,7 +77,7 @@ TASK(ten_thousand_jobs_through_a_narrow_pool)
         ASSERT_OK(ten_thousand(p));
         ASSERT_TRUE(real_threads() <= 3);
         resha_pool_free(p);
-        ASSERT_EQ(real_threads(), 1);
+        real_threads_left(1);
         return 0;
 }
 
@@ -93,7 +93,7 @@ TEST(the_threads_are_gone_after_the_run)
 {
         for (int i = 0; i < 3; i++) {
                 RUN(one_job, NULL);
-                ASSERT_EQ(real_threads(), 1);
+                real_threads_left(1);
         }
 }
 
@@ -439,7 +439,7 @@ static int leave_a_pool(void *arg)
 TEST(a_pool_that_was_left_over_ends_with_the_run)
 {
         RUN(leave_a_pool, NULL);
-        ASSERT_EQ(real_threads(), 1);
+        real_threads_left(1);
 }
 
 /* ---- a job that does not end ---- */
@@ -490,13 +490,6 @@ static int interrupted_while_stuck(void *arg)
         return resha_group_end(&g, rc);
 }
 
-static void wait_for_threads(unsigned n)
-{
-        for (int i = 0; i < 5000 && real_threads() > n; i++)
-                usleep(1000);
-        ASSERT_TRUE(real_threads() <= n);
-}
-
 /* The run ends after its grace; what the job uses is leaked on purpose, so this is a process of its own. */
 static int run_with_stuck_job(void *arg)
 {
@@ -507,9 +500,9 @@ static int run_with_stuck_job(void *arg)
         ASSERT_EQ(rc, -ECANCELED);
         ASSERT_TRUE(reported > 0);
         ASSERT_TRUE(test_ms_since(start) < 5000);
-        wait_for_threads(2); /* the idle one does not linger */
-        unblock(&stuck);     /* it comes back to nobody */
-        wait_for_threads(1);
+        real_threads_left(2); /* the idle one does not linger */
+        unblock(&stuck);      /* it comes back to nobody */
+        real_threads_left(1);
         return 42;
 }
 

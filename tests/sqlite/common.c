@@ -115,3 +115,10 @@ unsigned thread_count(void)
         closedir(d);
         return n;
 }
+
+void threads_left(unsigned most)
+{
+        for (int i = 0; i < 60000 && thread_count() > most; i++)
+                usleep(1000);
+        ASSERT_TRUE(thread_count() <= most);
+}

@@ -29,5 +29,8 @@ const char *text_of(int rc);
 
 /* Threads of this process. */
 unsigned thread_count(void);
+/* Waits until there are no more than that: a thread that was joined is listed for a moment more. Fails after a
+ * minute. */
+void threads_left(unsigned most);
 
 #endif

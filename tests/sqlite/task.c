@@ -405,7 +405,7 @@ TASK(close_while_others_wait)
         ASSERT_OK(resha_group_end(&g, 0));
         for (size_t i = 0; i < 4; i++)
                 ASSERT_EQ(w[i].rc, RESHA_SQLITE_ECLOSED);
-        ASSERT_EQ(thread_count(), threads - 1);
+        threads_left(threads - 1);
         db = open_db(path);
         ASSERT_STR(all(db, "select name from sqlite_schema"), "t");
         ASSERT_EQ(one_int(db, "select count(*) from t"), 0);
@@ -462,7 +462,7 @@ TASK(close_under_a_cancel)
         resha_timeout_begin(&s, RESHA_S(0));
         resha_sqlite_closep(&db);
         ASSERT_EQ(resha_scope_end(&s, resha_checkpoint()), -ETIME);
-        ASSERT_EQ(thread_count(), threads);
+        threads_left(threads);
         ASSERT_EQ(access(wal, F_OK), -1);
         return 0;
 }
@@ -481,7 +481,7 @@ TASK(close_under_a_cancel_waits_for_others)
         RESHA_SCOPE(s);
         resha_timeout_begin(&s, RESHA_S(0));
         resha_sqlite_closep(&db);
-        ASSERT_EQ(thread_count(), threads);
+        threads_left(threads);
         ASSERT_EQ(w.rc, RESHA_SQLITE_ECLOSED);
         ASSERT_EQ(resha_scope_end(&s, resha_checkpoint()), -ETIME);
         ASSERT_OK(resha_group_end(&g, 0));
@@ -497,11 +497,11 @@ TASK(no_thread_is_left)
 
         for (int i = 0; i < 20; i++) {
                 ASSERT_EQ(resha_sqlite_open("/nowhere/at/all", NULL, &db), RESHA_SQLITE_ECANTOPEN);
-                ASSERT_EQ(thread_count(), threads);
+                threads_left(threads);
                 db = open_db(path);
                 run_sql(db, "create table if not exists t (a)");
                 resha_sqlite_closep(&db);
-                ASSERT_EQ(thread_count(), threads);
+                threads_left(threads);
         }
         return 0;
 }
