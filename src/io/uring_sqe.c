@@ -8,6 +8,7 @@
  * What an SQE points to must stay: bytes until the operation is done, and they are the caller's, who waits; the rest
  * until the kernel has taken the SQE (SUBMIT_STABLE). */
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 
@@ -86,10 +87,24 @@ static void fill_parts(struct ur *u, struct io_uring_sqe *sqe, const struct rs_o
         io_uring_prep_sendmsg(sqe, op->file->fd, m, MSG_NOSIGNAL);
 }
 
+/* priv[1]: where the file was. Who appends is at the end, wherever the file is. */
+void ur_plain_moved(const struct rs_op *op, int res)
+{
+        int64_t before = (int64_t)op->priv[1];
+        bool part = res > 0 && (op->kind == RS_OP_WRITE_VEC || (size_t)res < op->size);
+
+        if (!part || before < 0 || rs_sys_position(op->file->fd) != before)
+                return;
+        if (op->kind == RS_OP_READ || !(rs_sys_file_flags(op->file->fd) & O_APPEND))
+                rs_sys_position_set(op->file->fd, before + res);
+}
+
 void ur_fill(struct ur *u, struct io_uring_sqe *sqe, struct rs_op *op)
 {
         const struct rs_addr *a;
 
+        if (op->file && op->file->kind == RS_FILE_PLAIN)
+                op->priv[1] = (uint64_t)rs_sys_position(op->file->fd);
         if (op->kind == RS_OP_DISK) {
                 ur_disk_fill(sqe, op->buf);
         } else if (ur_op_of(op)->polls) {

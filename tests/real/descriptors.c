@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -390,6 +393,48 @@ TASK(a_full_disk_is_no_end)
         ASSERT_EQ(written, 0);
         say(out, "new");
         expect(in, "kept, new");
+        return 0;
+}
+
+enum { ROOM = 100000 };
+
+/* Some io_uring made the next write where this one had begun, and nobody was told. */
+static void write_over_the_limit(bool gathered)
+{
+        static char much[ROOM + 50000];
+        const struct rlimit few = { .rlim_cur = ROOM, .rlim_max = RLIM_INFINITY };
+        const struct iovec parts[2] = { { much, 60000 }, { much + 60000, sizeof much - 60000 } };
+        FILE *made = tmpfile();
+        struct rlimit before;
+        STREAM(s) = NULL;
+        size_t written;
+        char first;
+        int fd;
+
+        ASSERT_TRUE(made);
+        memset(much, 'a', ROOM);
+        memset(much + ROOM, 'b', sizeof much - ROOM);
+        ASSERT_OK(resha_stream_adopt(dup(fileno(made)), &s));
+        ASSERT_OK(getrlimit(RLIMIT_FSIZE, &before));
+        ASSERT_OK(setrlimit(RLIMIT_FSIZE, &few));
+        int rc = gathered ? resha_write_vec(s, parts, 2, &written) : resha_write_all(s, much, sizeof much, &written);
+        ASSERT_OK(setrlimit(RLIMIT_FSIZE, &before));
+        ASSERT_EQ(rc, -EFBIG);
+        ASSERT_EQ(written, ROOM);
+        ASSERT_OK(resha_stream_release(s, &fd));
+        s = NULL;
+        ASSERT_EQ(lseek(fd, 0, SEEK_CUR), ROOM);
+        ASSERT_EQ(pread(fd, &first, 1, 0), 1);
+        ASSERT_EQ(first, 'a');
+        close(fd);
+        fclose(made);
+}
+
+TASK(what_a_file_did_not_take_is_told_of_and_what_it_took_stays)
+{
+        signal(SIGXFSZ, SIG_IGN);
+        write_over_the_limit(false);
+        write_over_the_limit(true);
         return 0;
 }
 
