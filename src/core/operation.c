@@ -60,7 +60,8 @@ void rs_operation_abort(struct rs_loop *l, struct rs_op *op, int code)
 
         if (op->state != RS_OP_PENDING)
                 return;
-        w->abort_code = code;
+        if (!w->abort_code) /* the first says why: an abort, and the close right behind it */
+                w->abort_code = code;
         w->wait.cancel = NULL;
         if (l->backend->ops->cancel(l->backend, op))
                 rs_wake(&w->wait, -ECANCELED);

@@ -27,8 +27,12 @@ int rs_stream_not_written(resha_stream *s, ssize_t n)
 {
         int rc = n < 0 ? (int)n : -EIO; /* a kind that takes nothing would be asked for ever */
 
-        if (!rs_stream_passes(rc))
-                s->write_failed = rc;
+        if (rs_stream_passes(rc))
+                return rc;
+        /* The reader was told how the connection broke, in this very moment, and the writer but that it has: EPIPE. */
+        if (s->read_failed && s->write_failed == s->read_failed)
+                return rs_stream_failed_before(s, s->write_failed);
+        s->write_failed = rc;
         return rc;
 }
 
