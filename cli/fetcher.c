@@ -132,7 +132,7 @@ static int settle(struct pipeline *p, struct job *job, int rc, resha_response *r
         } else if (rc >= 0 && status >= 200 && status <= 299) {
                 bool empty = p->o.null_is_empty && job->kind == JOB_URL && is_null(response);
                 job->outcome = empty ? JOB_EMPTY : JOB_DONE;
-                job->response = response;
+                job_take_answer(job, response);
                 response = NULL;
         } else if (try_again(p, job, rc, response)) {
                 resha_response_free(response);

@@ -25,6 +25,17 @@ enum job_outcome {
         JOB_ALREADY,   /* fetched by this run before it was cut short */
 };
 
+enum { JOB_ROOM = 1000 }; /* bytes of an answer that lie in the job itself */
+
+/* What is kept of an answer: for most it is copied into the job, and the response is free for the next one while it is
+ * in the caches. A batch of jobs is then some hundred blocks of memory that another thread reads, not two thousand. */
+struct answer {
+        const char *content_type, *etag, *last_modified; /* NULL: it says none */
+        const char *body;                                /* NULL: there is no answer */
+        size_t size;
+        resha_response *whole; /* what all of that lies in, if it is too large for the room; owned */
+};
+
 struct job {
         struct job *next; /* in whatever list it is */
         uint64_t number;  /* in the plan, from 1; the list of ids is 0 */
@@ -37,11 +48,12 @@ struct job {
         bool waited;                     /* it has had to wait before: its host's turn is its own */
         resha_instant due;               /* while it waits for its next attempt */
         enum job_outcome outcome;
-        int status;               /* of the last answer, 0 if there was none */
-        resha_response *response; /* of JOB_DONE and JOB_EMPTY */
-        char *error;              /* of JOB_FAILED: one line */
+        int status;           /* of the last answer, 0 if there was none */
+        struct answer answer; /* of JOB_DONE and JOB_EMPTY */
+        char *error;          /* of JOB_FAILED: one line */
         char started_text[CLOCK_TEXT], finished_text[CLOCK_TEXT];
-        char data[]; /* url and key */
+        char *room;  /* of JOB_ROOM bytes */
+        char data[]; /* url, key and room */
 };
 
 /* A job for url; key is made from it. NULL if there is no memory. */
@@ -51,6 +63,9 @@ void job_freep(struct job **j);
 
 /* The drop function of queues of struct job *. */
 void job_drop(void *item);
+
+/* Its answer, which is the job's from now on. */
+void job_take_answer(struct job *j, resha_response *response);
 
 /* Ends it as failed with a copy of `text`. */
 void job_fail(struct job *j, const char *text);

@@ -55,8 +55,8 @@ static void add_json(struct text *t, const struct job *j)
                 json_field_int(t, "status", j->status);
         else
                 json_field_string(t, "status", NULL);
-        json_field_string(t, "content_type", j->response ? resha_response_header(j->response, "content-type") : NULL);
-        if (!j->response) {
+        json_field_string(t, "content_type", j->answer.content_type);
+        if (!j->answer.body) {
                 json_field_string(t, "body", NULL);
         } else if (utf8_valid(body, size)) {
                 json_field_name(t, "body");

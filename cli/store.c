@@ -259,15 +259,15 @@ static resha_value body_value(const struct job *j)
 static void fill_row(struct store *s, const struct job *j)
 {
         bool good = j->outcome != JOB_FAILED;
-        /* a 304 could not tell `null` */
-        const resha_response *r = j->response, *v = j->outcome == JOB_EMPTY ? NULL : r;
+        bool empty = j->outcome == JOB_EMPTY; /* a 304 could not tell `null` */
+        const struct answer *a = &j->answer;
         const resha_value row[FETCH_COLUMNS] = {
                 RESHA_TEXT(j->key),
                 j->status ? RESHA_INT(j->status) : RESHA_NULL,
-                r ? text_or_null(resha_response_header(r, "content-type")) : RESHA_NULL,
-                v ? text_or_null(resha_response_header(v, "etag")) : RESHA_NULL,
-                v ? text_or_null(resha_response_header(v, "last-modified")) : RESHA_NULL,
-                r ? body_value(j) : RESHA_NULL,
+                text_or_null(a->content_type),
+                text_or_null(empty ? NULL : a->etag),
+                text_or_null(empty ? NULL : a->last_modified),
+                a->body ? body_value(j) : RESHA_NULL,
                 good ? RESHA_NULL : RESHA_TEXT(j->error ? j->error : "failed"),
                 RESHA_INT(j->attempts),
                 RESHA_TEXT(j->started_text),
@@ -315,7 +315,7 @@ static int save_job(struct store *s, resha_sqlite_tx *tx, struct job *j)
                                                             RESHA_INT(s->run)),
                                                NULL);
         fill_row(s, j);
-        return resha_sqlite_tx_execute(tx, j->response ? save_done : save_failed, s->values, FETCH_COLUMNS, NULL);
+        return resha_sqlite_tx_execute(tx, j->answer.body ? save_done : save_failed, s->values, FETCH_COLUMNS, NULL);
 }
 
 void store_count(struct counts *c, const struct job *j)

@@ -160,3 +160,47 @@ TASK(job_has_two_spellings_of_a_private_url)
         ASSERT_STR(j->key, "http://h/x");
         return 0;
 }
+
+/* An answer with a body of *impl bytes, each 'b'. */
+static int give_body(void *impl, const resha_http_attempt *attempt, resha_http_sink *sink)
+{
+        static const char type[] = "Content-Type: text/x", etag[] = "ETag: \"e\"";
+        char body[JOB_ROOM + 1];
+        const size_t *size = impl;
+        (void)attempt;
+        memset(body, 'b', sizeof body);
+        int rc = resha_http_sink_status(sink, 200);
+        if (rc >= 0)
+                rc = resha_http_sink_header(sink, type, sizeof type - 1);
+        if (rc >= 0)
+                rc = resha_http_sink_header(sink, etag, sizeof etag - 1);
+        return rc < 0 ? rc : resha_http_sink_body(sink, body, *size);
+}
+
+/* Bytes beside the body: the two headers' values and three zeros. */
+enum { BESIDE = sizeof "text/x" + sizeof "\"e\"" + 1 };
+
+TASK(job_takes_an_answer_into_its_room_or_keeps_it_whole)
+{
+        static const size_t sizes[] = { 0, 1, JOB_ROOM - BESIDE, JOB_ROOM - BESIDE + 1, JOB_ROOM, JOB_ROOM + 1 };
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+                size_t size = sizes[i];
+                resha_http_transport t = { .perform = give_body, .impl = &size };
+                resha_http *h RESHA_CLEANUP(resha_http_freep) = NULL;
+                resha_response *r = NULL;
+                struct job *j RESHA_CLEANUP(job_freep) = job_new(JOB_URL, 1, "http://me:s3cret@h/x", 20);
+                ASSERT_OK(resha_http_new(&(resha_http_opts){ .transport = &t }, &h));
+                ASSERT_OK(resha_http_get(h, j->url, &r));
+                job_take_answer(j, r);
+                ASSERT_EQ(j->answer.whole != NULL, size > JOB_ROOM - BESIDE);
+                ASSERT_STR(j->answer.content_type, "text/x");
+                ASSERT_STR(j->answer.etag, "\"e\"");
+                ASSERT_PTR(j->answer.last_modified, NULL);
+                const char *body = job_body(j, &size);
+                ASSERT_EQ(size, sizes[i]);
+                ASSERT_EQ(strlen(body), size);
+                ASSERT_EQ(strspn(body, "b"), size);
+                ASSERT_STR(j->key, "http://h/x");
+        }
+        return 0;
+}
