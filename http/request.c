@@ -233,10 +233,27 @@ static int attempt(struct call *c)
         return rc < 0 ? rc : rs_http_sink_finish(&c->sink);
 }
 
+/* Each attempt says so: with snprintf() that was as dear as reading its head. */
+static void tell_where(struct call *c)
+{
+        size_t method = strnlen(c->method, 12), host = strnlen(c->url.host, 60), n = 0;
+        char digits[5], *p = c->where;
+        memcpy(p, c->method, method);
+        p[method] = ' ';
+        memcpy(p + method + 1, c->url.host, host);
+        p += method + 1 + host;
+        *p++ = ':';
+        for (unsigned port = c->url.port; n == 0 || port > 0; port /= 10)
+                digits[n++] = (char)('0' + port % 10);
+        while (n > 0)
+                *p++ = digits[--n];
+        *p = 0;
+}
+
 static int attempt_in_its_place(struct call *c)
 {
         rs_http_host *host;
-        snprintf(c->where, sizeof c->where, "%.12s %.60s:%u", c->method, c->url.host, (unsigned)c->url.port);
+        tell_where(c);
         c->base.doing->attempt = c->redirects ? c->redirects + 1 : 0;
         int rc = rs_http_session_acquire(c->http, &c->url, c->pool, c->base.doing, &host);
         if (rc < 0)

@@ -53,6 +53,33 @@ TASK(doing_has_host_phase_and_attempt)
         return 0;
 }
 
+static int answer_and_tell(struct mock *m, const resha_http_attempt *a, resha_http_sink *sink)
+{
+        (void)m;
+        (void)a;
+        note("%s;", resha_doing_current()->text);
+        return mock_answer(sink, 200, "X: y\n", NULL, 0, 0);
+}
+
+TASK(doing_has_room_for_what_is_long)
+{
+        struct mock m = { .answer = answer_and_tell };
+        resha_http *h RESHA_CLEANUP(resha_http_freep) = OPEN(&m);
+        const resha_request requests[] = {
+                { .url = "http://[::1]:1/" },
+                { .url = "https://a.b", .method = "HEAD" },
+                { .url = "http://a23456789.b23456789.c23456789.d23456789.e23456789.f23456789.g2345:65535/",
+                  .method = "VERSION-CONTROL" },
+        };
+        for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+                resha_response *r RESHA_CLEANUP(resha_response_freep) = NULL;
+                ASSERT_OK(resha_http_request(h, &requests[i], &r));
+        }
+        ASSERT_STR(notes(), "GET ::1:1; HEAD a.b:443; "
+                            "VERSION-CONT a23456789.b23456789.c23456789.d23456789.e23456789.f23456789.:65535;");
+        return 0;
+}
+
 /* ---- figures ---- */
 
 static void text_free(char **text)
