@@ -17,8 +17,6 @@
 #include "internal.h"
 
 #include <assert.h>
-#include <ctype.h>
-#include <string.h>
 
 #include <resha/task.h>
 
@@ -95,36 +93,6 @@ static void take_out(resha_sqlite *db, struct rs_sqlite_call *call)
                 resha_event_set(&db->left);
 }
 
-/* Whether a value begins at *sql: a number, or a text in quotes. before: the last character but for blanks. */
-static bool is_value(const char *sql, char before, bool blank_before)
-{
-        if (*sql == '"') /* a name, but where values stand */
-                return strchr("=<>(,", before) != NULL;
-        bool in_word = !blank_before && (isalnum((unsigned char)before) || strchr("_$?:@", before));
-        return *sql == '\'' || (*sql >= '0' && *sql <= '9' && !in_word);
-}
-
-const char *rs_sqlite_shown(const char *sql, char text[static RS_SQLITE_SHOWN])
-{
-        char before = '(';
-        size_t n = 0;
-
-        if (!sql)
-                return NULL;
-        for (sql = rs_sqlite_skip_blank(sql); *sql && n < RS_SQLITE_SHOWN - 4; sql++) {
-                bool blank = isspace((unsigned char)*sql), value = is_value(sql, before, n && text[n - 1] == ' ');
-                if (value && (*sql == '\'' || *sql == '"'))
-                        break;
-                if (!blank || (n && text[n - 1] != ' '))
-                        text[n++] = blank ? ' ' : value ? '?' : *sql;
-                while (value && (isalnum((unsigned char)sql[1]) || sql[1] == '.'))
-                        sql++;
-                before = blank ? before : value ? '?' : *sql;
-        }
-        memcpy(text + n, *sql ? "..." : "", *sql ? 4 : 1);
-        return text;
-}
-
 int rs_sqlite_hop(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
 {
         resha_sqlite *db = conn->db;
@@ -138,11 +106,14 @@ int rs_sqlite_hop(struct rs_sqlite_conn *conn, struct rs_sqlite_call *call)
                 return rc < 0 ? rc : rs_sqlite_refuse(db, RESHA_SQLITE_ECLOSED, NULL, "the database is closed");
         }
         RESHA_DOING(doing);
-        char text[RS_SQLITE_SHOWN];
-        resha_doing_begin(&doing, "sqlite", rs_sqlite_shown(call->sql, text));
+        char own[RS_SQLITE_SHOWN];
+        struct rs_sqlite_text *text = call->sql ? rs_sqlite_text_take(db, call->sql, own) : NULL;
+        resha_doing_begin(&doing, "sqlite", text ? text->text : call->sql ? own : NULL);
         call->conn = conn;
         add(db, call);
         int rc = resha_pool_run(db->pool, run_call, call, &(resha_job_opts){ .interrupt = stop_call });
+        if (text)
+                text->users--; /* nothing changes it before `doing` ends: that does not wait */
         take_out(db, call);
         return rc;
 }

@@ -129,6 +129,28 @@ struct rs_sqlite_call {
 
 enum { RS_SQLITE_CALLS, RS_SQLITE_RUNNING, RS_SQLITE_PREPARED, RS_SQLITE_REUSED, RS_SQLITE_CACHED, RS_SQLITE_FIGURES };
 
+/* ---- shown.c: what a call says of itself ------------------------------------------------------------------------- */
+
+enum { RS_SQLITE_SHOWN = 64, RS_SQLITE_TEXTS = 8 };
+
+/* What is shown of a statement, kept for its next call. */
+struct rs_sqlite_text {
+        unsigned users; /* calls that show it */
+        size_t size;    /* of sql; 0: nothing is kept */
+        char sql[160];  /* the beginning that the text was made from */
+        char text[RS_SQLITE_SHOWN];
+};
+
+/* Of a statement what tells it from others, in one line. Values may be secrets: it ends where a text begins, and a
+ * number is "?". The number of bytes of `sql` that it depends on. */
+size_t rs_sqlite_shown(const char *sql, char text[static RS_SQLITE_SHOWN]);
+
+/* The same, kept: the caller takes one of its users away when it is no longer shown. NULL if there is no room; then it
+ * is in `own`. Loop's thread. */
+struct rs_sqlite_text *rs_sqlite_text_take(resha_sqlite *db, const char *sql, char own[static RS_SQLITE_SHOWN]);
+
+/* ---- the database ------------------------------------------------------------------------------------------------ */
+
 struct resha_sqlite {
         resha_pool *pool;              /* one thread: the worker */
         char *path;                    /* as SQLite is given it */
@@ -144,14 +166,10 @@ struct resha_sqlite {
         struct rs_sqlite_conn writer;
         struct rs_sqlite_conn reader; /* of cursors; opened by the first one */
         atomic_uint_fast64_t hops, prepared, reused, cached;
+        struct rs_sqlite_text texts[RS_SQLITE_TEXTS];
         resha_shown listed;
         uint64_t figures[RS_SQLITE_FIGURES]; /* as they were when somebody looked */
 };
-
-/* Of a statement what tells it from others, in one line. Values may be secrets: it ends where a text begins, and a
- * number is "?". NULL for NULL. */
-enum { RS_SQLITE_SHOWN = 64 };
-const char *rs_sqlite_shown(const char *sql, char text[static RS_SQLITE_SHOWN]);
 
 /* Takes the call to the worker, to run on that connection, waits, and gives its result. `call` lies on the task's
  * stack. */

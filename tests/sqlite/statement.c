@@ -290,10 +290,51 @@ TEST(what_is_shown_of_a_statement_has_no_values)
         };
         char text[RS_SQLITE_SHOWN], sql[200];
 
-        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-                ASSERT_STR(rs_sqlite_shown(texts[i][0], text), texts[i][1]);
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+                rs_sqlite_shown(texts[i][0], text);
+                ASSERT_STR(text, texts[i][1]);
+        }
         memset(sql, 'a', sizeof sql - 1);
         sql[sizeof sql - 1] = '\0';
-        ASSERT_EQ(strlen(rs_sqlite_shown(sql, text)), RS_SQLITE_SHOWN - 1);
-        ASSERT_TRUE(rs_sqlite_shown(NULL, text) == NULL);
+        ASSERT_EQ(rs_sqlite_shown(sql, text), RS_SQLITE_SHOWN - 4 + 1);
+        ASSERT_EQ(strlen(text), RS_SQLITE_SHOWN - 1);
+}
+
+TEST(what_is_shown_of_a_statement_is_kept_for_the_next_call)
+{
+        static resha_sqlite db; /* its texts are all that is asked for */
+        static char one[400] = "select 1 from t", long_one[400];
+        char own[RS_SQLITE_SHOWN];
+        struct rs_sqlite_text *t = rs_sqlite_text_take(&db, one, own);
+        ASSERT_STR(t->text, "select ? from t");
+        ASSERT_TRUE(rs_sqlite_text_take(&db, one, own) == t);
+        ASSERT_EQ(t->users, 2);
+
+        /* another text at the same place: what is in use stays as it is */
+        memcpy(one, "select 1 from tt", sizeof "select 1 from tt");
+        ASSERT_TRUE(rs_sqlite_text_take(&db, one, own) == NULL);
+        ASSERT_STR(own, "select ? from tt");
+        ASSERT_STR(t->text, "select ? from t");
+        t->users = 0;
+        ASSERT_TRUE(rs_sqlite_text_take(&db, one, own) == t);
+        ASSERT_STR(t->text, "select ? from tt");
+        ASSERT_EQ(t->users, 1);
+        t->users = 0;
+
+        /* shorter, and a value that the last one did not have */
+        memcpy(one, "select 1 from t", sizeof "select 1 from t");
+        ASSERT_STR(rs_sqlite_text_take(&db, one, own)->text, "select ? from t");
+        t->users = 0;
+        memcpy(one, "select 12 from t", sizeof "select 12 from t");
+        ASSERT_STR(rs_sqlite_text_take(&db, one, own)->text, "select ? from t");
+        t->users = 0;
+        memcpy(one, "select 'a' from t", sizeof "select 'a' from t");
+        ASSERT_STR(rs_sqlite_text_take(&db, one, own)->text, "select ...");
+        t->users = 0;
+
+        /* what it is made from is too much to keep */
+        memset(long_one, ' ', sizeof long_one - 1);
+        memcpy(long_one + 300, "select 1", sizeof "select 1");
+        ASSERT_TRUE(rs_sqlite_text_take(&db, long_one, own) == NULL);
+        ASSERT_STR(own, "select ?");
 }
