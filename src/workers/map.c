@@ -141,6 +141,26 @@ static int call_inline(struct rs_map *m, char *copy, resha_bytes *b)
         return resha_scope_end(&s, rc);
 }
 
+static int too_large(const resha_workers *w, const char *what, size_t size)
+{
+        return resha_fail_at(-EMSGSIZE, NULL, "%s of %zu bytes: at most %zu (largest in the options)", what, size,
+                             w->largest);
+}
+
+/* What a worker would send of the result: nothing that has no bytes, or no place. */
+static int inline_result(const resha_workers *w, int rc, resha_bytes *b)
+{
+        if (!b->ret_data)
+                b->ret_size = 0;
+        if (rc >= 0 && b->ret_size > w->largest)
+                rc = too_large(w, "a result", b->ret_size);
+        if (rc < 0 || !b->ret_size) {
+                resha_free(b->ret_data);
+                b->ret_data = NULL;
+        }
+        return rc;
+}
+
 static int run_inline(struct rs_map *m, size_t item, char *copy)
 {
         char *data = rs_map_item(m, item);
@@ -150,13 +170,10 @@ static int run_inline(struct rs_map *m, size_t item, char *copy)
         b.size = of->size;
         if (!m->bytes && m->size)
                 memcpy(copy, data, m->size);
-        int rc = b.size <= m->w->largest ? call_inline(m, copy, &b) : -EMSGSIZE;
-        if (b.size > m->w->largest || (rc >= 0 && b.ret_size > m->w->largest))
-                rc = resha_fail_at(-EMSGSIZE, NULL, "more than %zu bytes (largest in the options)", m->w->largest);
-        if (rc < 0) {
-                resha_free(b.ret_data);
+        int rc = b.size > m->w->largest ? too_large(m->w, "an argument", b.size)
+                                        : inline_result(m->w, call_inline(m, copy, &b), &b);
+        if (rc < 0)
                 return rs_map_failed(m, item, rc);
-        }
         of->ret_data = b.ret_data;
         of->ret_size = b.ret_size;
         if (!m->bytes && m->size)

@@ -122,6 +122,40 @@ TASK(workers_bad_options_are_refused)
         return 0;
 }
 
+/* What the item says: bytes and no place for them, a place and no bytes, more than there may be. */
+static int says(const void *data, size_t size, void **ret_data, size_t *ret_size)
+{
+        char what = *(const char *)data;
+
+        *ret_size = what == '0' ? 0 : what == '3' ? size + 1000 : 5;
+        if (what != '5' && !(*ret_data = resha_malloc(*ret_size + 1)))
+                return -ENOMEM;
+        return what == 'f' ? resha_fail(-EIO, "it says so") : what;
+}
+
+TASK(workers_results_without_bytes_are_none)
+{
+        resha_workers *w RESHA_CLEANUP(resha_workers_stopp) = NULL;
+        resha_bytes b[4] = { { .data = "5", .size = 1 },
+                             { .data = "0", .size = 1 },
+                             { .data = "3", .size = 1 },
+                             { .data = "f", .size = 1 } };
+        int status[4];
+        resha_error errors[4];
+
+        SIM_ONLY();
+        ASSERT_OK(resha_workers_start(&(resha_workers_opts){ .largest = 1000 }, &w));
+        ASSERT_OK(resha_workers_map_bytes(
+                w, says, b, 4, &(resha_gather_opts){ .keep_going = true, .ret_status = status, .ret_errors = errors }));
+        for (int i = 0; i < 4; i++) {
+                ASSERT_EQ(status[i], i == 2 ? -EMSGSIZE : i == 3 ? -EIO : i == 0 ? '5' : '0');
+                ASSERT_TRUE(b[i].ret_data == NULL);
+                ASSERT_EQ(b[i].ret_size, 0);
+        }
+        ASSERT_STR(errors[2].text, "a result of 1001 bytes: at most 1000 (largest in the options)");
+        return 0;
+}
+
 static int echo_bytes(const void *data, size_t size, void **ret_data, size_t *ret_size)
 {
         (void)data, (void)size, (void)ret_data, (void)ret_size;
