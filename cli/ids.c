@@ -210,9 +210,13 @@ int ids_add_file(struct ids *ids, resha_sqlite *db, const char *file, const char
         return rc;
 }
 
+/* By a cursor, which refuses what would change the database: a list of ids is no place for that. */
 int ids_add_query(struct ids *ids, resha_sqlite *db, const char *sql)
 {
-        resha_rows *rows RESHA_CLEANUP(resha_rows_freep) = NULL;
-        int rc = resha_sqlite_query(db, sql, NULL, 0, &rows);
-        return rc < 0 ? rc : add_rows(ids, rows);
+        resha_sqlite_cursor *cursor RESHA_CLEANUP(resha_sqlite_cursor_closep) = NULL;
+        const resha_rows *rows;
+        int rc = resha_sqlite_cursor_open(db, sql, NULL, 0, &cursor);
+        while (rc >= 0 && (rc = resha_sqlite_cursor_next(cursor, &rows)) > 0)
+                rc = add_rows(ids, rows);
+        return rc;
 }
