@@ -167,7 +167,8 @@ static int init(struct derive *d, struct parts *p, const char *columns, struct t
                 return -EINVAL;
         }
         if (!has_name(d, d->key)) {
-                text_printf(problem, "--key %s: is not one of --columns", d->key);
+                text_printf(problem, "--key %s: is not one of --columns%s", d->key,
+                            strcmp(d->key, "id") == 0 ? " (id is the key unless --key says another)" : "");
                 return -EINVAL;
         }
         d->own_time = !has_name(d, "fetched_at");

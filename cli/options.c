@@ -312,6 +312,8 @@ int options_check(const struct options *o, struct text *ret_problem)
                 text_puts(ret_problem, "{} in a URL needs --each, which says where the ids are");
         else if (o->ids && !o->each)
                 text_puts(ret_problem, "--ids says where the ids are in what --each gives: --each is missing");
+        else if (o->ids && o->ids[0] != '$')
+                text_printf(ret_problem, "--ids %s: begins with $, as '$.items[*].id'", o->ids);
         else if (o->each && strncmp(o->each, "sql:", 4) == 0 && !o->db)
                 text_puts(ret_problem, "--each sql:... asks the database of --db, which is missing");
         else if (o->base_url && url_problem(o->base_url, strlen(o->base_url))) {

@@ -52,7 +52,11 @@ def usage_errors_are_one_line():
     equal(complaint("fetch", "http://h/", "--db", "x.db", "--columns", "a..b"),
           OWN + "--columns: 'a..b' is not NAME, a.b.c or NAME=a.b[0].c")
     equal(complaint("fetch", "http://h/", "--db", "x.db", "--columns", "a,b"),
-          OWN + "--key id: is not one of --columns")
+          OWN + "--key id: is not one of --columns (id is the key unless --key says another)")
+    equal(complaint("fetch", "http://h/", "--db", "x.db", "--columns", "a,b", "--key", "c"),
+          OWN + "--key c: is not one of --columns")
+    equal(complaint("fetch", "--each", "http://h/", "--ids", "items[*].id", "http://h/{}"),
+          OWN + "--ids items[*].id: begins with $, as '$.items[*].id'")
     equal(complaint("fetch", "http://h/", "--db", "x.db", "--columns", "id,a,A=b"),
           OWN + "--columns: two columns are named 'A'; NAME=a.b gives another name")
     equal(complaint("fetsh"), "resha: unknown command 'fetsh'; did you mean 'resha fetch'?")
