@@ -127,6 +127,14 @@ int stack_add(const struct view *v, bool all, struct text *t)
         return 0;
 }
 
+static void add_missing(const struct asked *a, struct text *why)
+{
+        text_puts(why, "there is no task ");
+        if (a->loop)
+                text_printf(why, "%u.", a->loop);
+        text_printf(why, "%u now: resha ps %d lists them", a->task, a->pid);
+}
+
 /* "snapshot stacks task=1.17", of the loop that has a task of that number. */
 static int name_task(struct asked *a, char *request, size_t size)
 {
@@ -147,7 +155,7 @@ static int name_task(struct asked *a, char *request, size_t size)
                 if (n)
                         text_printf(&why, "task %u is in several loops: write LOOP.%u", a->task, a->task);
                 else
-                        text_printf(&why, "there is no task %u now: resha ps %d lists them", a->task, a->pid);
+                        add_missing(a, &why);
                 asked_say(a, &why);
                 return EXIT_USAGE;
         }
@@ -172,6 +180,11 @@ int stack_main(int argc, char **argv)
         rc = view_load(&v, &a, request);
         if (rc != EXIT_DONE)
                 return rc;
+        if (a.task && !v.snapshot.tasks.n && !v.snapshot.notes.len && !v.snapshot.refusal) {
+                add_missing(&a, &t);
+                asked_say(&a, &t);
+                return EXIT_USAGE;
+        }
         t.failed |= stack_add(&v, a.all, &t) < 0;
         return asked_write(&a, &t);
 }

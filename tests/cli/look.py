@@ -231,6 +231,7 @@ def stack_of_one_task():
         equal(run("stack", ME, "2.3").code, 0)
     equal(i.requests, ["snapshot", "snapshot stacks task=1.3", "snapshot stacks task=2.3"])
     has(fails(2, {"snapshot": STACKS}, "stack", "PID", "77"), "there is no task 77 now")
+    has(fails(2, {"snapshot": lines(loop())}, "stack", "PID", "9.9"), "there is no task 9.9 now")
 
 
 @test
