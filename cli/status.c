@@ -71,8 +71,11 @@ void status_add_error(struct text *t, int rc)
         const char *text = resha_error_of(rc)->text;
         const char *rest = strncmp(text, "GET ", 4) == 0 ? strstr(text, ": ") : NULL;
         const char *shown = rest && rest[2] ? rest + 2 : text;
-        const char *remedy = strstr(shown, "; raise max_");
+        const char *remedy = strstr(shown, "; raise max_"), *authority = strstr(shown, "; a private authority");
+        remedy = remedy ? remedy : authority;
         text_add(t, shown, remedy ? (size_t)(remedy - shown) : strlen(shown));
         if (rc == RESHA_HTTP_ETOO_LARGE)
                 text_puts(t, "; --max-body sets the limit");
+        if (authority)
+                text_puts(t, "; who is trusted is the system's matter: update-ca-certificates(8)");
 }

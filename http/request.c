@@ -41,12 +41,20 @@ struct call {
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
-static const char *remedy(int rc)
+/* Whom to trust is a remedy only where that was the matter, as OpenSSL calls it. */
+static const char *remedy_of_tls(const char *why)
+{
+        if (strstr(why, "self-signed") || strstr(why, "self signed") || strstr(why, "issuer"))
+                return "; a private authority is trusted by ca_file";
+        return strstr(why, "wrong version number") ? "; does that port speak TLS?" : "";
+}
+
+static const char *remedy(int rc, const char *why)
 {
         switch (rc) {
         case -ECONNREFUSED: return "; is the server running there?";
         case RESHA_HTTP_EHOST: return "; check the spelling and the name server";
-        case RESHA_HTTP_ETLS: return "; a private authority is trusted by ca_file";
+        case RESHA_HTTP_ETLS: return remedy_of_tls(why);
         case RESHA_HTTP_ETOO_LARGE: return "; raise max_body if it is wanted";
         case RESHA_HTTP_EHEADERS_TOO_LARGE: return "; raise max_headers if they are wanted";
         case -EMFILE: return "; raise 'ulimit -n', or ask for less at once";
@@ -107,7 +115,7 @@ static int fail(struct call *c, int rc)
                 memcpy(c->why, c->sink.reason, sizeof c->why);
         rs_http_url_show(c->url.text ? c->url.text : c->request->url, url, sizeof url);
         return resha_fail(rc, "%s %s: %s%s", c->method ? c->method : "GET", url,
-                          c->why[0] ? c->why : resha_strerror(rc), remedy(rc));
+                          c->why[0] ? c->why : resha_strerror(rc), remedy(rc, c->why));
 }
 
 static int because(struct call *c, int rc, const char *why)

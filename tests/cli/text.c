@@ -10,6 +10,7 @@
 #include "json.h"
 #include "nearest.h"
 #include "number.h"
+#include "status.h"
 #include "text.h"
 
 TEST(text_grows_and_stays_terminated)
@@ -187,4 +188,22 @@ TEST(nearest_name_is_near)
         ASSERT_STR(nearest_of("bd"), "db");
         ASSERT_STR(nearest_of("zebra"), "none");
         ASSERT_STR(nearest_of("a-word-that-is-much-longer-than-any-option-of-ours"), "none");
+}
+
+static const char *shown(struct text *t, int code, const char *record)
+{
+        text_clear(t);
+        status_add_error(t, resha_fail(code, "%s", record));
+        return text_string(t);
+}
+
+TEST(remedies_are_options_of_the_command)
+{
+        TEXT(t);
+        ASSERT_STR(shown(&t, RESHA_HTTP_ETOO_LARGE, "GET http://h/a: too long; raise max_body if it is wanted"),
+                   "too long; --max-body sets the limit");
+        ASSERT_STR(shown(&t, RESHA_HTTP_ETLS, "GET https://h/: unknown; a private authority is trusted by ca_file"),
+                   "unknown; who is trusted is the system's matter: update-ca-certificates(8)");
+        ASSERT_STR(shown(&t, -ECONNREFUSED, "GET http://h/: refused; is the server running there?"),
+                   "refused; is the server running there?");
 }

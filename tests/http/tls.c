@@ -26,6 +26,8 @@ NETWORK_TLS(certificates_are_verified)
         fixture_get(h, secure_url("localhost", f->https), 200, "hello");
         fixture_get(h, secure_url("127.0.0.1", f->https), 200, "hello");
         fixture_fail(h, secure_url("localhost", f->wrong), RESHA_HTTP_ETLS, "localhost");
+        ASSERT_FALSE(strstr(resha_error_of(RESHA_HTTP_ETLS)->text, "trusted by"));
+        fixture_fail(h, secure_url("localhost", f->http), RESHA_HTTP_ETLS, "does that port speak TLS?");
         fixture_fail(h, secure_url("localhost", f->selfsigned), RESHA_HTTP_ETLS, "self-signed certificate");
         resha_http_free(h);
         return 0;
