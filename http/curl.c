@@ -13,6 +13,7 @@
 
 #include "curl.h"
 #include "driver.h"
+#include "headers.h"
 #include "names.h"
 #include "response.h"
 
@@ -64,6 +65,7 @@ struct rs_http_curl {
         rs_http_url proxy;
         struct handle *idle;
         long idle_count;
+        bool simulated;                       /* there is no network */
         struct curl_slist *shared_headers[2]; /* of the session's own list, without and with a body; each made once */
 };
 
@@ -280,9 +282,9 @@ static int set_method(struct handle *h, const resha_http_attempt *a)
 {
         CURL *easy = h->transfer.easy;
         struct shape *s = &h->shape;
-        bool head = strcmp(a->method, "HEAD") == 0, is_post = strcmp(a->method, "POST") == 0;
+        bool head = rs_http_method_is(a->method, "HEAD"), is_post = rs_http_method_is(a->method, "POST");
         bool post = rs_http_sends_body(a);
-        bool custom = !head && (post ? !is_post : strcmp(a->method, "GET") != 0);
+        bool custom = !head && (post ? !is_post : !rs_http_method_is(a->method, "GET"));
         CURLcode e = CURLE_OK;
         if (post)
                 e = set_body(easy, a);
@@ -468,23 +470,20 @@ static int look_up(struct handle *h, const resha_http_attempt *a, resha_duration
         rs_http_curl *c = h->curl;
         const char *host = c->opts.proxy ? c->proxy.host : a->host;
         uint16_t port = c->opts.proxy ? c->proxy.port : a->port;
-        resha_instant start = resha_now();
         rs_http_sink_phase(h->sink, "looks the host up");
-        int rc = rs_http_names_get(c->names, host, port, a->connect, &h->name);
+        int rc = rs_http_names_get(c->names, host, port, a->connect, &h->name, ret_time);
         if (rc == RESHA_HTTP_EHOST && c->opts.proxy) {
                 char why[RS_HTTP_REASON_MAX];
                 snprintf(why, sizeof why, "no such host: the proxy's, %.80s", host);
                 resha_http_sink_reason(h->sink, why);
         }
-        *ret_time = h->name ? resha_between(start, resha_now()) : RESHA_NS(0);
         return rc;
 }
 
 static int perform(void *impl, const resha_http_attempt *a, resha_http_sink *sink)
 {
         resha_duration resolve, connect = a->connect;
-        const char *backend = resha_backend();
-        if (backend && strcmp(backend, "sim") == 0) {
+        if (((const rs_http_curl *)impl)->simulated) {
                 resha_http_sink_reason(sink, "the simulated world has no network: plug in a transport");
                 return -EOPNOTSUPP;
         }
@@ -561,6 +560,8 @@ int rs_http_curl_new(const rs_http_curl_opts *opts, resha_http_transport *ret_tr
                 resha_free(c);
                 return -ENOMEM;
         }
+        const char *backend = resha_backend();
+        c->simulated = backend && strcmp(backend, "sim") == 0;
         int rc = copy_opts(c, opts);
         if (rc >= 0)
                 rc = rs_http_names_new(&c->names);

@@ -3,6 +3,7 @@
  * the session decided. */
 
 #include "curl.h"
+#include "headers.h"
 
 #include <curl/curl.h>
 
@@ -39,7 +40,7 @@ static int append(struct curl_slist **list, const char *name, const char *value)
 
 bool rs_http_sends_body(const resha_http_attempt *a)
 {
-        return a->has_body || strcmp(a->method, "POST") == 0;
+        return a->has_body || rs_http_method_is(a->method, "POST");
 }
 
 int rs_http_curl_headers(const resha_http_attempt *a, struct curl_slist **ret_list)

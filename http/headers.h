@@ -6,6 +6,8 @@
 
 #include <resha/http.h>
 
+#include <string.h>
+
 enum { RS_HTTP_HEADERS_INLINE = 16 };
 
 typedef struct rs_http_headers {
@@ -40,6 +42,12 @@ const char *rs_http_headers_find(const resha_http_header *items, size_t count, c
 
 /* Whether name is a token of HTTP: what a method and a header name must be. */
 bool rs_http_is_token(const char *name);
+
+/* Asked several times for each request, mostly of another one. */
+static inline bool rs_http_method_is(const char *method, const char *name)
+{
+        return *method == *name && strcmp(method, name) == 0;
+}
 
 /* All zero is fine. */
 void rs_http_headers_done(rs_http_headers *h);

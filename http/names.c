@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BUCKETS = 256, NAMES_MAX = 4096, ADDRS_MAX = 8, TTL_S = 30, KEY_MAX = RS_HTTP_HOST_MAX + sizeof ":65535" };
+enum { BUCKETS = 256, NAMES_MAX = 4096, ADDRS_MAX = 8, TTL_S = 30 };
 
 struct rs_http_names {
         unsigned count;
@@ -34,11 +34,11 @@ int rs_http_names_new(rs_http_names **ret_names)
         return *ret_names ? 0 : -ENOMEM;
 }
 
-static unsigned bucket_of(const char *key)
+static unsigned bucket_of(const char *host, uint16_t port)
 {
-        uint32_t h = 2166136261u; /* FNV-1a */
-        for (; *key; key++)
-                h = (h ^ (unsigned char)*key) * 16777619u;
+        uint32_t h = 2166136261u ^ port; /* FNV-1a */
+        for (; *host; host++)
+                h = (h ^ (unsigned char)*host) * 16777619u;
         return (h ^ h >> 16) % BUCKETS;
 }
 
@@ -74,20 +74,21 @@ void rs_http_names_free(rs_http_names *n)
         resha_free(n);
 }
 
-/* The place in the table where `key` is, or NULL. */
-static rs_http_name **find(rs_http_names *n, const char *key)
+/* The place in the table where it is, or NULL. */
+static rs_http_name **find(rs_http_names *n, const char *host, uint16_t port)
 {
-        for (rs_http_name **at = &n->buckets[bucket_of(key)]; *at; at = &(*at)->next)
-                if (strcmp((*at)->key, key) == 0)
+        for (rs_http_name **at = &n->buckets[bucket_of(host, port)]; *at; at = &(*at)->next)
+                if ((*at)->port == port && strcmp((*at)->host, host) == 0)
                         return at;
         return NULL;
 }
 
 /* "+host:port:address,address": the plus lets it time out in libcurl's cache. */
-static int make_list(const char *key, const resha_addr *addrs, size_t count, struct curl_slist **ret_list)
+static int make_list(const char *host, uint16_t port, const resha_addr *addrs, size_t count,
+                     struct curl_slist **ret_list)
 {
-        char line[1 + KEY_MAX + ADDRS_MAX * (INET6_ADDRSTRLEN + 3)], text[INET6_ADDRSTRLEN];
-        size_t used = (size_t)snprintf(line, sizeof line, "+%s:", key);
+        char line[1 + RS_HTTP_HOST_MAX + sizeof ":65535:" + ADDRS_MAX * (INET6_ADDRSTRLEN + 3)], text[INET6_ADDRSTRLEN];
+        size_t used = (size_t)snprintf(line, sizeof line, "+%s:%u:", host, port);
         for (size_t i = 0; i < count; i++) {
                 size_t size;
                 const struct sockaddr *sa = resha_addr_sockaddr(&addrs[i], &size);
@@ -103,24 +104,26 @@ static int make_list(const char *key, const resha_addr *addrs, size_t count, str
         return *ret_list ? 0 : -ENOMEM;
 }
 
-static int insert(rs_http_names *n, const char *key, const resha_addr *addrs, size_t count, rs_http_name **ret_name)
+static int insert(rs_http_names *n, const char *host, uint16_t port, const resha_addr *addrs, size_t count,
+                  rs_http_name **ret_name)
 {
-        size_t size = strlen(key) + 1;
+        size_t size = strlen(host) + 1;
         rs_http_name *name = resha_calloc(1, sizeof *name + size);
         if (!name)
                 return -ENOMEM;
-        int rc = make_list(key, addrs, count, &name->list);
+        int rc = make_list(host, port, addrs, count, &name->list);
         if (rc < 0) {
                 resha_free(name);
                 return rc;
         }
-        rs_http_name **old = find(n, key);
+        rs_http_name **old = find(n, host, port);
         if (old)
                 drop(n, old); /* another task looked it up at the same time, or it has expired */
         if (n->count >= NAMES_MAX)
                 drop_all(n);
-        rs_http_name **at = &n->buckets[bucket_of(key)];
-        memcpy(name->key, key, size);
+        rs_http_name **at = &n->buckets[bucket_of(host, port)];
+        memcpy(name->host, host, size);
+        name->port = port;
         name->next = *at;
         name->expires = resha_after(RESHA_S(TTL_S));
         name->refs = 2; /* the table's and the caller's */
@@ -150,32 +153,38 @@ static bool is_literal(const char *host)
         return is_ipv4(host) || strchr(host, ':');
 }
 
-static int look_up(rs_http_names *n, const char *host, const char *key, resha_duration limit, rs_http_name **ret_name)
+static int look_up(rs_http_names *n, const char *host, uint16_t port, resha_duration limit, rs_http_name **ret_name)
 {
         RESHA_SCOPE(s);
         resha_addr addrs[ADDRS_MAX];
+        char service[sizeof "65535"];
         size_t count;
+        snprintf(service, sizeof service, "%u", port);
         resha_timeout_begin(&s, limit);
-        int rc = resha_resolve(host, strrchr(key, ':') + 1, addrs, ADDRS_MAX, &count);
+        int rc = resha_resolve(host, service, addrs, ADDRS_MAX, &count);
         rc = resha_scope_end(&s, rc);
         if (rc == -ENOENT || rc == -EMSGSIZE)
                 return RESHA_HTTP_EHOST;
         if (rc == -ETIME)
                 return RESHA_HTTP_ECONNECT_TIMEOUT;
-        return rc < 0 ? rc : insert(n, key, addrs, count, ret_name);
+        return rc < 0 ? rc : insert(n, host, port, addrs, count, ret_name);
 }
 
-int rs_http_names_get(rs_http_names *n, const char *host, uint16_t port, resha_duration limit, rs_http_name **ret_name)
+int rs_http_names_get(rs_http_names *n, const char *host, uint16_t port, resha_duration limit, rs_http_name **ret_name,
+                      resha_duration *ret_time)
 {
-        char key[KEY_MAX];
+        *ret_time = RESHA_NS(0);
         if (is_literal(host)) {
                 *ret_name = NULL;
                 return 0;
         }
-        snprintf(key, sizeof key, "%s:%u", host, port);
-        rs_http_name **at = find(n, key);
-        if (!at || (*at)->expires.ns <= resha_now().ns)
-                return look_up(n, host, key, limit, ret_name);
+        rs_http_name **at = find(n, host, port);
+        resha_instant now = resha_now();
+        if (!at || (*at)->expires.ns <= now.ns) {
+                int rc = look_up(n, host, port, limit, ret_name);
+                *ret_time = resha_between(now, resha_now());
+                return rc;
+        }
         (*at)->refs++;
         *ret_name = *at;
         return 0;

@@ -18,7 +18,8 @@ typedef struct rs_http_name {
         struct rs_http_name *next; /* in its bucket */
         resha_instant expires;
         unsigned refs;
-        char key[]; /* "host:port" */
+        uint16_t port;
+        char host[];
 } rs_http_name;
 
 /* 0 or -ENOMEM. */
@@ -28,9 +29,10 @@ int rs_http_names_new(rs_http_names **ret_names);
 void rs_http_names_free(rs_http_names *n);
 
 /* Finds or looks up, for at most `limit`. *ret_name is NULL for a literal address, which needs no look-up. 0;
- * RESHA_HTTP_EHOST, RESHA_HTTP_ECONNECT_TIMEOUT, -EAGAIN, -ENOMEM, ..., -ECANCELED. [task] cancellation point */
+ * RESHA_HTTP_EHOST, RESHA_HTTP_ECONNECT_TIMEOUT, -EAGAIN, -ENOMEM, ..., -ECANCELED. *ret_time: how long a look-up
+ * took that was needed, else 0; set in any case. [task] cancellation point */
 RESHA_MUST int rs_http_names_get(rs_http_names *n, const char *host, uint16_t port, resha_duration limit,
-                                 rs_http_name **ret_name);
+                                 rs_http_name **ret_name, resha_duration *ret_time);
 
 /* NULL is fine. */
 void rs_http_name_unref(rs_http_name *name);

@@ -198,7 +198,7 @@ static bool is_idempotent(const char *method)
         static const char *const methods[] = { "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE" };
 
         for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
-                if (strcmp(method, methods[i]) == 0)
+                if (rs_http_method_is(method, methods[i]))
                         return true;
         return false;
 }
@@ -234,7 +234,7 @@ static int attempt(struct call *c)
         if (rc < 0)
                 return rc;
         c->sink.doing = c->base.doing;
-        c->sink.head_request = strcmp(c->method, "HEAD") == 0;
+        c->sink.head_request = rs_http_method_is(c->method, "HEAD");
         c->sink.keep_coding = r->keep_coding;
         rc = c->http->transport.perform(c->http->transport.impl, &a, &c->sink);
         count_attempt(c);
@@ -405,11 +405,14 @@ static void delist(struct call *c)
 }
 
 /* Under the total time, and within reach of resha_http_close(). */
-static int run_limited(struct call *c)
+static int run_limited(struct call *c, resha_instant start)
 {
         resha_scope *all = &c->base.scope;
         enlist(c);
-        resha_timeout_begin(all, c->total);
+        if (c->total.ns < INT64_MAX - start.ns)
+                resha_deadline_begin(all, (resha_instant){ start.ns + c->total.ns });
+        else
+                resha_deadline_begin(all, RESHA_NEVER);
         int inner = run(c);
         int rc = resha_scope_end(all, inner);
         delist(c);
@@ -455,7 +458,7 @@ int resha_http_request(resha_http *h, const resha_request *request, resha_respon
         resha_instant start = resha_now();
         rc = take_request(&c);
         if (rc >= 0) {
-                rc = run_limited(&c);
+                rc = run_limited(&c, start);
                 if (rc >= 0)
                         deliver(&c, start, ret_response);
         }
