@@ -14,7 +14,7 @@
 #include "status.h"
 #include "text.h"
 
-static int request(struct pipeline *p, struct job *job, resha_response **ret_response)
+static int request(struct pipeline *p, struct job *job, resha_instant now, resha_response **ret_response)
 {
         resha_http_header headers[2];
         size_t n = 0;
@@ -22,7 +22,7 @@ static int request(struct pipeline *p, struct job *job, resha_response **ret_res
                 headers[n++] = (resha_http_header){ "If-None-Match", job->etag };
         if (job->last_modified)
                 headers[n++] = (resha_http_header){ "If-Modified-Since", job->last_modified };
-        int64_t left = p->o.retry.total.ns - resha_between(job->started, resha_now()).ns;
+        int64_t left = p->o.retry.total.ns - resha_between(job->started, now).ns;
         resha_duration total = left < p->o.timeout.ns ? RESHA_NS(left > 0 ? left : 1) : p->o.timeout;
         return resha_http_request(
                 p->o.session,
@@ -158,8 +158,8 @@ static int attempt(struct pipeline *p, struct job *job)
                 job->started = start;
         p->requests++;
         flow_observe(p, &(struct pipeline_event){ .kind = PIPELINE_STARTED, .job = job });
-        int rc = request(p, job, &response);
-        job->finished = resha_now();
+        int rc = request(p, job, start, &response);
+        job->finished = rc < 0 ? resha_now() : (resha_instant){ start.ns + resha_response_timings(response)->total.ns };
         job->status = rc >= 0 ? resha_response_status(response) : 0;
         flow_observe(p, &(struct pipeline_event){ .kind = PIPELINE_ANSWERED,
                                                   .job = job,
