@@ -3,7 +3,8 @@
 #define RS_CORE_SHOWN_H
 
 /* What is open: streams, listeners, files, pools, sessions and whatever the program shows, in one list of the loop, in
- * order of their opening. It is what resha_shown is inside. */
+ * order of their opening; portals while they are served, and maps over processes until they return. It is what
+ * resha_shown is inside. */
 
 #include <stdint.h>
 

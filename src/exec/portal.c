@@ -23,6 +23,7 @@
  *  4. No code of others runs with the lock held: cancelling a task may call it (resha_job_opts.interrupt). */
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include <resha/alloc.h>
@@ -35,6 +36,8 @@
 enum { LIMIT_DEFAULT = 1000, QUEUE_DEFAULT = 1024 };
 
 enum state { NONE, WAITING, RUNNING, ENDED };
+
+enum { SHOWN_RUNNING, SHOWN_WAITING, SHOWN_CALLS, SHOWN_FIGURES };
 
 struct call {
         struct rs_node node;  /* in waiting or running */
@@ -63,11 +66,14 @@ struct resha_portal {
         struct rs_list running; /* of call.node */
         struct rs_list asked;   /* of call.asked: RUNNING ones whose tasks are to be cancelled */
         size_t taken;           /* places, of waiting and running ones */
+        size_t begun;           /* of those, the running ones */
         struct rs_inbox *inbox; /* of the loop that serves; NULL: none does */
         struct rs_post post;
         bool posted, shut;
         struct rs_wait *idle;       /* the server, while it waits for calls; the loop's */
         struct rs_cleanup given_up; /* in the loop's list while served */
+        struct rs_shown shown;      /* while served */
+        uint64_t figures[SHOWN_FIGURES];
 };
 
 static struct call *call_of(resha_portal_handle *h)
@@ -145,6 +151,38 @@ void resha_portal_unrefp(resha_portal **p)
         resha_portal_unref(*p);
         *p = NULL;
 }
+
+/* ---- what is shown ---- */
+
+static void refresh(void *object)
+{
+        resha_portal *p = object;
+
+        rs_lock(&p->lock);
+        p->figures[SHOWN_RUNNING] = p->begun;
+        p->figures[SHOWN_WAITING] = p->taken - p->begun;
+        rs_unlock(&p->lock);
+}
+
+static void describe(const void *object, char *text, size_t size)
+{
+        const resha_portal *p = object;
+        const uint64_t *f = p->figures;
+
+        refresh((void *)(uintptr_t)p);
+        snprintf(text, size, "%" PRIu64 " of %zu calls run, %" PRIu64 " wait; %" PRIu64 " have ended", f[SHOWN_RUNNING],
+                 p->limit, f[SHOWN_WAITING], f[SHOWN_CALLS]);
+}
+
+static const resha_figure figures[SHOWN_FIGURES] = {
+        { "resha_portal_running", "Calls of threads that run as tasks.", RESHA_FIGURE_GAUGE, false },
+        { "resha_portal_waiting", "Calls of threads that wait to be started.", RESHA_FIGURE_GAUGE, false },
+        { "resha_portal_calls_total", "Calls of threads that have run and ended.", RESHA_FIGURE_COUNTER, false },
+};
+
+static const resha_shown_kind portal_kind = {
+        .kind = "portal", .figures = figures, .count = SHOWN_FIGURES, .describe = describe, .refresh = refresh
+};
 
 /* ---- under the lock ---- */
 
@@ -251,9 +289,11 @@ static void finish(resha_portal *p, struct call *c, int result, const resha_erro
 {
         rs_lock(&p->lock);
         rs_list_remove(&p->running, &c->node);
+        p->begun--;
         end_call(p, c, result, e);
         rs_unlock(&p->lock);
         rs_gate_open(&c->ended);
+        p->figures[SHOWN_CALLS]++;
 }
 
 static void call_done(struct rs_group *g, struct rs_task *t, int rc, const resha_error *e)
@@ -285,6 +325,7 @@ static struct call *take_waiting(resha_portal *p)
         if (c) {
                 become(c, RUNNING);
                 rs_list_push(&p->running, n);
+                p->begun++;
         }
         rs_unlock(&p->lock);
         return c;
@@ -373,11 +414,13 @@ static void give_up(struct rs_cleanup *cleanup)
 {
         resha_portal *p = RS_CONTAINER(cleanup, resha_portal, given_up);
 
+        rs_shown_remove(&p->shown);
         rs_lock(&p->lock);
         struct rs_inbox *inbox = close_portal(p);
         for (struct rs_node *n; (n = rs_list_pop(&p->running));)
                 end_with_text(p, RS_CONTAINER(n, struct call, node), RESHA_EGIVENUP, NULL,
                               "the run was given up after its grace, with this call in it");
+        p->begun = 0;
         rs_unlock(&p->lock);
         rs_inbox_unref(inbox);
         resha_portal_unref(p);
@@ -423,7 +466,12 @@ int resha_portal_serve(resha_portal *p)
         if (rc <= 0)
                 return rc < 0 ? rc : rs_complete(l, 0);
         resha_portal_ref(p);
+        rs_shown_add(l, &p->shown, &portal_kind, p, -1);
+        RS_OPENED_HERE(&p->shown);
+        p->shown.values = p->figures;
+        p->shown.ours = true;
         rc = serve(l, p);
+        rs_shown_remove(&p->shown);
         resha_portal_unref(p);
         return rc;
 }

@@ -51,7 +51,7 @@ void rs_map_succeeded(struct rs_map *m, size_t item, int rc)
 {
         const resha_gather_opts *o = m->opts;
 
-        m->succeeded++;
+        m->figures[RS_MAP_DONE]++;
         if (o->ret_status)
                 o->ret_status[item] = rc;
         if (o->ret_errors)
@@ -63,6 +63,7 @@ int rs_map_failed(struct rs_map *m, size_t item, int rc)
         const resha_gather_opts *o = m->opts;
         resha_error e = *resha_error_of(rc);
 
+        m->figures[RS_MAP_FAILED]++;
         e.code = rc;
         e.item = (uint32_t)(item + 1);
         e.items = (uint32_t)m->n;

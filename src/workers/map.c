@@ -8,7 +8,9 @@
  *
  * In the simulated world a lane runs its items itself, each after a delay of the world's luck, on a copy. */
 
+#include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <resha/alloc.h>
@@ -213,6 +215,47 @@ static int lane_simulated(void *arg)
         return rc;
 }
 
+/* ---- what is shown ---- */
+
+static void refresh(void *object)
+{
+        struct rs_map *m = object;
+
+        m->figures[RS_MAP_LEFT] = m->n - m->figures[RS_MAP_DONE] - m->figures[RS_MAP_FAILED];
+}
+
+static void describe(const void *object, char *text, size_t size)
+{
+        const struct rs_map *m = object;
+
+        snprintf(text, size, "%" PRIu64 " of %zu items done, %" PRIu64 " failed; by %u workers",
+                 m->figures[RS_MAP_DONE], m->n, m->figures[RS_MAP_FAILED], m->lanes);
+}
+
+static const resha_figure figures[RS_MAP_FIGURES] = {
+        [RS_MAP_LEFT] = { "resha_workers_items", "Items of maps that run and wait to be done.", RESHA_FIGURE_GAUGE,
+                          false },
+        [RS_MAP_DONE] = { "resha_workers_done_total", "Items that have succeeded.", RESHA_FIGURE_COUNTER, false },
+        [RS_MAP_FAILED] = { "resha_workers_failed_total", "Items that have failed.", RESHA_FIGURE_COUNTER, false },
+};
+
+static const resha_shown_kind map_kind = { .kind = "map over processes",
+                                           .figures = figures,
+                                           .count = RS_MAP_FIGURES,
+                                           .label = "workers",
+                                           .describe = describe,
+                                           .refresh = refresh };
+
+/* Until it returns. */
+static void show(struct rs_loop *l, struct rs_map *m, const void *opened_by)
+{
+        rs_shown_add(l, &m->shown, &map_kind, m, -1);
+        rs_shown_opened(&m->shown, opened_by);
+        m->shown.name = m->w->name;
+        m->shown.values = m->figures;
+        m->shown.ours = true;
+}
+
 /* ---- maps ---- */
 
 static void prepare(const struct rs_map *m)
@@ -284,7 +327,7 @@ static __attribute__((noinline)) int enter(struct rs_loop **ret_loop)
         return rs_enter(ret_loop);
 }
 
-static int run_map(struct rs_map *m)
+static int run_map(struct rs_map *m, const void *called_by)
 {
         static const resha_gather_opts defaults;
         struct rs_loop *l;
@@ -302,24 +345,29 @@ static int run_map(struct rs_map *m)
                 rs_lock(&w->lock);
                 w->refs++;
                 rs_unlock(&w->lock);
+                show(l, m, called_by);
                 rc = run_lanes(m, w->simulated || l->simulated ? lane_simulated : lane_main);
+                rs_shown_remove(&m->shown);
                 rs_workers_unref(w);
                 if (rc < 0)
                         name_item(rc);
         }
         if (m->opts->ret_failed)
-                *m->opts->ret_failed = m->n - m->succeeded;
+                *m->opts->ret_failed = m->n - m->figures[RS_MAP_DONE];
         return rc;
 }
 
 int resha_workers_map(resha_workers *w, resha_fn *fn, void *items, size_t n, size_t size, const resha_gather_opts *opts)
 {
-        return run_map(&(struct rs_map){ .w = w, .fn = fn, .items = items, .n = n, .size = size, .opts = opts });
+        return run_map(&(struct rs_map){ .w = w, .fn = fn, .items = items, .n = n, .size = size, .opts = opts },
+                       __builtin_return_address(0));
 }
 
 int resha_workers_map_bytes(resha_workers *w, resha_bytes_fn *fn, resha_bytes *items, size_t n,
                             const resha_gather_opts *opts)
 {
-        return run_map(&(struct rs_map){
-                .w = w, .bytes = fn, .items = (char *)items, .n = n, .size = sizeof *items, .opts = opts });
+        return run_map(
+                &(struct rs_map){
+                        .w = w, .bytes = fn, .items = (char *)items, .n = n, .size = sizeof *items, .opts = opts },
+                __builtin_return_address(0));
 }

@@ -153,6 +153,8 @@ int rs_workers_lost(resha_workers *w);
 
 /* ---- maps ---- */
 
+enum { RS_MAP_LEFT, RS_MAP_DONE, RS_MAP_FAILED, RS_MAP_FIGURES }; /* the first is made when somebody looks */
+
 struct rs_map {
         resha_workers *w;
         resha_fn *fn;
@@ -160,10 +162,11 @@ struct rs_map {
         char *items;
         size_t n, size;
         const resha_gather_opts *opts;
-        size_t next;      /* item that nobody has yet */
-        size_t succeeded; /* items */
+        size_t next; /* item that nobody has yet */
         unsigned lanes;
         struct rs_list working; /* of rs_lane.node: those with a desk */
+        struct rs_shown shown;
+        uint64_t figures[RS_MAP_FIGURES]; /* items */
 };
 
 /* Items of no size may be nowhere. */

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,11 +96,28 @@ static void cancels_its_call(void)
         resha_portal_cancel(&h); /* it is over */
 }
 
+/* As a task: it is the only one. */
+static int sees_itself(void *ended)
+{
+        char text[RESHA_DESCRIBE_MAX], expected[64];
+        const struct rs_node *n = rs_loop_current->shown.first;
+
+        while (n && strcmp(RS_CONTAINER((void *)(uintptr_t)n, struct rs_shown, node)->kind->kind, "portal") != 0)
+                n = n->next;
+        ASSERT_TRUE(n != NULL);
+        rs_shown_describe(RS_CONTAINER((void *)(uintptr_t)n, struct rs_shown, node), text, sizeof text);
+        snprintf(expected, sizeof expected, "portal 1 of 1000 calls run, 0 wait; %d have ended", *(int *)ended);
+        ASSERT_STR(text, expected);
+        return 0;
+}
+
 static void *calls(void *arg)
 {
         int n = 41;
 
+        ASSERT_OK(resha_portal_call(portal, sees_itself, &(int){ 0 }));
         ASSERT_EQ(resha_portal_call(portal, answer, &n), 42);
+        ASSERT_OK(resha_portal_call(portal, sees_itself, &(int){ 2 }));
         ASSERT_EQ(resha_portal_call(portal, fails, NULL), -ENOENT);
         ASSERT_STR(resha_error_of(-ENOENT)->text, "no answer");
         ASSERT_HAS(resha_error_of(-ENOENT)->site, "portal.c:");

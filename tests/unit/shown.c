@@ -2,8 +2,11 @@
 /* What is open and who opened it, walks through it, and what tasks say that they do. */
 
 #include <resha/embed.h>
+#include <resha/portal.h>
 #include <resha/run.h>
 #include <resha/shown.h>
+#include <resha/stats.h>
+#include <resha/workers.h>
 
 #include <pthread.h>
 #include <signal.h>
@@ -176,6 +179,77 @@ TASK(shown_streams_are_opened_by_the_function_of_the_program)
         ASSERT_TRUE(s->opened_by != NULL && memcmp(&s->kind->kind[0], "stream", 7) == 0);
         resha_stream_close(pair[0]);
         resha_stream_close(pair[1]);
+        return 0;
+}
+
+/* What there is of that kind, in one line; "" for none. */
+static const char *shown_of_kind(const char *name)
+{
+        static char text[RESHA_DESCRIBE_MAX];
+
+        text[0] = '\0';
+        for (const struct rs_node *n = rs_loop_current->shown.first; n; n = n->next) {
+                const struct rs_shown *s = RS_CONTAINER((void *)(uintptr_t)n, struct rs_shown, node);
+                if (strcmp(s->kind->kind, name) == 0)
+                        rs_shown_describe(s, text, sizeof text);
+        }
+        return text;
+}
+
+static int serves(void *portal)
+{
+        return resha_portal_serve(portal);
+}
+
+TASK(shown_portals_while_they_are_served)
+{
+        resha_portal *p RESHA_CLEANUP(resha_portal_unrefp) = NULL;
+
+        ASSERT_OK(resha_portal_new(&(resha_portal_opts){ .limit = 7 }, &p));
+        ASSERT_STR(shown_of_kind("portal"), "");
+        RESHA_GROUP(g);
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, serves, p);
+        ASSERT_OK(resha_yield());
+        ASSERT_STR(shown_of_kind("portal"), "portal 0 of 7 calls run, 0 wait; 0 have ended");
+        resha_portal_shutdown(p);
+        ASSERT_OK(resha_group_end(&g, 0));
+        ASSERT_STR(shown_of_kind("portal"), "");
+        return 0;
+}
+
+/* Inline, on the loop. */
+static int sees_its_map(void *arg)
+{
+        char line[RESHA_DESCRIBE_MAX];
+        const int *n = arg;
+
+        snprintf(line, sizeof line, "map over processes few %d of 3 items done, %d failed; by 1 workers",
+                 *n < 1 ? 0 : 1, *n < 2 ? 0 : 1);
+        ASSERT_STR(shown_of_kind("map over processes"), line);
+        return *n == 1 ? -EIO : 0;
+}
+
+static void free_text(char **text)
+{
+        resha_free(*text);
+}
+
+TASK(shown_maps_over_processes_until_they_return)
+{
+        resha_workers *w RESHA_CLEANUP(resha_workers_stopp) = NULL;
+        int items[] = { 0, 1, 2 };
+        char *text RESHA_CLEANUP(free_text) = NULL;
+        size_t size;
+
+        SIM_ONLY();
+        ASSERT_OK(resha_workers_start(&(resha_workers_opts){ .name = "few", .processes = 1 }, &w));
+        ASSERT_OK(resha_workers_map(w, sees_its_map, items, 3, sizeof items[0],
+                                    &(resha_gather_opts){ .keep_going = true }));
+        ASSERT_STR(shown_of_kind("map over processes"), "");
+        ASSERT_OK(resha_stats_text(&text, &size));
+        ASSERT_HAS(text, "workers=\"few\"} 2\n");
+        ASSERT_HAS(text, "resha_workers_failed_total{");
         return 0;
 }
 
