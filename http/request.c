@@ -438,7 +438,8 @@ int resha_http_request(resha_http *h, const resha_request *request, resha_respon
 {
         struct call c;
         if (!resha_in_task())
-                return -EPERM;
+                return resha_fail(-EPERM,
+                                  "HTTP request: called outside of a task; resha_main() and resha_run() start one");
         int rc = check_request(request);
         if (rc < 0)
                 return rc;

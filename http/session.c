@@ -228,7 +228,8 @@ int resha_http_new(const resha_http_opts *opts, resha_http **ret_session)
         static const resha_http_opts defaults;
         const resha_http_opts *o = opts ? opts : &defaults;
         if (!resha_backend())
-                return -EPERM;
+                return resha_fail(-EPERM,
+                                  "HTTP session: made outside of a loop; resha_main() and resha_run() start one");
         int rc = check_opts(o);
         if (rc < 0)
                 return rc;

@@ -29,6 +29,7 @@
 #include "core/task.h"
 
 int rs_enter_slow(struct rs_loop *l);
+int rs_outside(void) __attribute__((cold)); /* -EPERM, and a record that says what is missing */
 void rs_frame_abort(struct rs_loop *l) __attribute__((noreturn, cold));
 void rs_budget_yield(struct rs_loop *l);
 
@@ -37,8 +38,10 @@ static inline __attribute__((always_inline)) int rs_enter(struct rs_loop **ret_l
 {
         struct rs_loop *l = rs_loop_current;
 
-        if (RS_UNLIKELY(!l || !l->current))
-                return -EPERM;
+        if (RS_UNLIKELY(!l || !l->current)) {
+                (void)rs_outside();
+                return -EPERM; /* so that compilers see that it is not 0 */
+        }
 #ifndef RS_NO_FRAME_CHECK
         /* A scope below the caller's frame belongs to a function that has returned: memory is already wrong. The
          * canonical frame address is where the caller's frame ends, on every architecture. */

@@ -453,12 +453,20 @@ void rs_watch_checkpoints(struct rs_loop *l, void (*fn)(struct rs_loop *l, void 
                 l->current->attention |= RS_WATCHED;
 }
 
+int rs_outside(void)
+{
+        return resha_fail_at(
+                -EPERM, NULL,
+                "called outside of a task, and without a loop nobody can wait: resha_main() and resha_run() "
+                "start both");
+}
+
 int rs_enter_shielded(struct rs_loop **ret_loop)
 {
         struct rs_loop *l = rs_loop_current;
 
         if (!l || !l->current)
-                return -EPERM;
+                return rs_outside();
         *ret_loop = l;
         return l->current->attention & RS_NOSUSPEND ? refuse_suspend(l) : 0;
 }

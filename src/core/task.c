@@ -274,7 +274,7 @@ int resha_spawn_at(resha_group *group, resha_fn *fn, void *arg, const char *name
         struct rs_task *t;
 
         if (RS_UNLIKELY(!l))
-                return -EPERM;
+                return rs_outside();
         /* By who has opened it, as most are. */
         bool plain = g->scope.task && g->scope.task == l->current && g->limit == SIZE_MAX && !g->scope.effective;
         int rc = RS_LIKELY(plain) ? 0 : may_spawn(l, g);
@@ -347,7 +347,7 @@ int resha_spawn_opt(resha_group *group, resha_fn *fn, const void *arg, const res
         void *copy = NULL;
 
         if (!l)
-                return -EPERM;
+                return rs_outside();
         int rc = may_spawn(l, g);
         if (rc < 0)
                 return rc;
@@ -405,7 +405,7 @@ int resha_task_set_name(const char *name)
         struct rs_loop *l = rs_loop_current;
 
         if (!l || !l->current)
-                return -EPERM;
+                return rs_outside();
         size_t n = strnlen(name, RS_NAME_MAX - 1);
         char *copy = resha_malloc(n + 1);
         if (!copy)

@@ -274,7 +274,7 @@ int resha_pool_new(const resha_pool_opts *opts, resha_pool **ret_pool)
         struct rs_loop *l = rs_loop_current;
 
         if (!l)
-                return -EPERM;
+                return rs_outside();
         if (!rs_reserved_zero(o->_reserved) || o->threads > THREADS_MAX || strlen(name) > NAME_MAX_BYTES)
                 return resha_fail_at(-EINVAL, NULL,
                                      "pool \"%s\": at most 256 threads, 15 bytes of name, reserved words zero", name);

@@ -115,7 +115,7 @@ int resha_listener_inherited(const char *name, resha_listener **ret_listener)
         const char *names;
 
         if (!l)
-                return -EPERM;
+                return rs_outside();
         int n = inherited(&names);
         if (n < 0)
                 return n;

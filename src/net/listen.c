@@ -253,7 +253,7 @@ int resha_listener_adopt(int fd, resha_listener **ret_listener)
 {
         struct rs_loop *l = rs_loop_current;
 
-        int rc = l ? rs_listener_adopt(l, fd, ret_listener) : -EPERM;
+        int rc = l ? rs_listener_adopt(l, fd, ret_listener) : rs_outside();
 
         if (rc == 0)
                 RS_OPENED_HERE(&(*ret_listener)->shown);

@@ -94,7 +94,7 @@ int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
         struct rs_loop *l = rs_loop_current;
 
         if (!l)
-                return -EPERM;
+                return rs_outside();
         for (size_t i = 0; i < sizeof ops->_reserved / sizeof ops->_reserved[0]; i++)
                 if (ops->_reserved[i])
                         return resha_fail_at(-EINVAL, NULL, "a reserved word of stream operations is not zero");

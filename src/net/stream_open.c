@@ -135,10 +135,12 @@ int resha_stream_pair(resha_stream *ret_pair[2])
 {
         struct rs_loop *l = rs_loop_current;
         struct rs_file *files[2];
-        int rc = l ? l->backend->ops->pair(l->backend, SOCK_STREAM, files) : -EPERM;
 
+        if (!l)
+                return rs_outside();
+        int rc = l->backend->ops->pair(l->backend, SOCK_STREAM, files);
         if (rc < 0)
-                return l ? resha_fail_at(rc, NULL, "a pair of streams: %s", resha_strerror(rc)) : rc;
+                return resha_fail_at(rc, NULL, "a pair of streams: %s", resha_strerror(rc));
         struct rs_file_stream *t[2] = { rs_socket_stream_new(l, AF_UNIX), rs_socket_stream_new(l, AF_UNIX) };
         rc = begin_two(l, t, files, ret_pair);
         for (int i = 0; rc == 0 && i < 2; i++)
@@ -151,10 +153,12 @@ int resha_pipe(resha_stream **ret_read, resha_stream **ret_write)
         struct rs_loop *l = rs_loop_current;
         struct rs_file *files[2];
         resha_stream *ends[2];
-        int rc = l ? l->backend->ops->pipe(l->backend, files) : -EPERM;
 
+        if (!l)
+                return rs_outside();
+        int rc = l->backend->ops->pipe(l->backend, files);
         if (rc < 0)
-                return l ? resha_fail_at(rc, NULL, "a pipe: %s", resha_strerror(rc)) : rc;
+                return resha_fail_at(rc, NULL, "a pipe: %s", resha_strerror(rc));
         struct rs_file_stream *t[2] = { rs_other_stream_new(l, files[0]), rs_other_stream_new(l, files[1]) };
         rc = begin_two(l, t, files, ends);
         if (rc == 0) {
@@ -211,10 +215,10 @@ int resha_stream_adopt(int fd, resha_stream **ret_stream)
         struct rs_loop *l = rs_loop_current;
         struct rs_file_stream *t;
         struct rs_file *file;
-        int rc = l ? l->backend->ops->adopt(l->backend, fd, false, &file) : -EPERM;
 
         if (!l)
-                return rc;
+                return rs_outside();
+        int rc = l->backend->ops->adopt(l->backend, fd, false, &file);
         if (rc < 0)
                 return resha_fail_at(rc, NULL, "descriptor %d as a stream: %s", fd,
                                      rc == -EBUSY ? "it is a stream's or listener's already" : resha_strerror(rc));
@@ -248,7 +252,7 @@ int resha_stream_stdio(int fd, resha_stream **ret_stream)
         struct rs_file *file;
 
         if (!l)
-                return -EPERM;
+                return rs_outside();
         if (fd < 0 || fd > 2)
                 return resha_fail_at(-EINVAL, NULL,
                                      "descriptor %d is not standard input, output or error: resha_stream_adopt()", fd);

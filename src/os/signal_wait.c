@@ -101,7 +101,7 @@ int resha_signal_open(const int *signals, size_t n, resha_signals **ret_signals)
         uint64_t mask = 0;
 
         if (!l)
-                return -EPERM;
+                return rs_outside();
         int rc = mask_of(signals, n, &mask);
         if (rc < 0)
                 return rc;

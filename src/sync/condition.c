@@ -125,7 +125,7 @@ int resha_condition_notify(resha_condition *condition, size_t n)
 {
         struct condition *c = condition_of(condition);
         struct rs_loop *l = rs_loop_current;
-        int rc = RS_UNLIKELY(!l || !l->current) ? -EPERM : check_owner(c, l);
+        int rc = RS_UNLIKELY(!l || !l->current) ? rs_outside() : check_owner(c, l);
         struct rs_node *first;
 
         if (rc < 0)

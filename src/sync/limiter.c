@@ -332,7 +332,7 @@ int resha_limiter_try_acquire(resha_limiter *limiter)
         struct rs_loop *l = rs_loop_current;
 
         if (!l)
-                return -EPERM;
+                return rs_outside();
         if (!m->n)
                 return no_rate();
         int64_t now = rs_now(l);

@@ -55,7 +55,7 @@ int resha_mutex_try_lock(resha_mutex *mutex)
         struct rs_loop *l = rs_loop_current;
 
         if (!l || !l->current)
-                return -EPERM;
+                return rs_outside();
         if (m->owner)
                 return rs_mutex_held_by(m, l->current) ? -EDEADLK : -EAGAIN;
         rs_mutex_give(m, l->current);
@@ -68,7 +68,7 @@ int resha_mutex_unlock(resha_mutex *mutex)
         struct rs_loop *l = rs_loop_current;
 
         if (RS_UNLIKELY(!l || !l->current))
-                return -EPERM;
+                return rs_outside();
         if (RS_UNLIKELY(!rs_mutex_held_by(m, l->current)))
                 return rs_misuse(-EPERM, "this task unlocks a mutex that it does not hold");
         rs_mutex_pass(m);

@@ -343,3 +343,29 @@ TASK(error_errno_belongs_to_its_task)
         ASSERT_EQ(errno, 3);
         return 0;
 }
+
+static void expect_outside(int rc)
+{
+        ASSERT_EQ(rc, -EPERM);
+        ASSERT_HAS(resha_error_of(rc)->text, "called outside of a task");
+        resha_fail(-EPERM, "another");
+}
+
+/* What a newcomer calls in main(). */
+TEST(error_of_a_call_outside_of_a_task_says_so)
+{
+        resha_mutex m = { { 0 } };
+        resha_pool *p;
+        resha_stream *s, *pair[2];
+        resha_listener *l;
+        RESHA_GROUP(g);
+
+        expect_outside(resha_sleep(MS(1)));
+        expect_outside(resha_mutex_lock(&m));
+        expect_outside(resha_mutex_try_lock(&m));
+        expect_outside(resha_pool_new(NULL, &p));
+        expect_outside(resha_stream_pair(pair));
+        expect_outside(resha_tcp_connect("127.0.0.1", 1, &s));
+        expect_outside(resha_tcp_listen("127.0.0.1", 0, &l));
+        expect_outside(resha_group_drain(&g, MS(1)));
+}
