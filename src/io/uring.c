@@ -275,8 +275,6 @@ static void direct_done(struct ur *u, struct kn_file *f, struct rs_op *op, int r
                 again(u, op);
                 return;
         }
-        if (f->base.kind == RS_FILE_PLAIN)
-                ur_plain_moved(op, res);
         if (op->kind == RS_OP_READ && res >= 0)
                 read_done(f, op, res, flags);
         if (op->kind == RS_OP_ACCEPT && res >= 0) {

@@ -76,10 +76,6 @@ bool ur_direct(const struct kn_file *f, const struct rs_op *op);
 /* The call that a direct operation stands for. */
 enum rs_syscall ur_call(const struct rs_op *op);
 
-/* A plain file is read and written where it is. Kernels that have done a part, and fail at the rest (a full disk, the
- * limit of sizes), tell of the part, and leave the file where it was: what came next would overwrite it. */
-void ur_plain_moved(const struct rs_op *op, int res);
-
 void ur_fill(struct ur *u, struct io_uring_sqe *sqe, struct rs_op *op);
 
 /* uring_disk.c: RS_OP_DISK. direct: the kernel makes it. refused: the crew has to make it after all. */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* An operation as the kernel reads it.
  *
- * The kernel makes the call where it can wait by itself: bytes and connections of sockets, and plain files. Elsewhere
- * it is asked when the file is ready, and the call is made here: pipes and terminals, whose O_NONBLOCK older kernels
- * take for "do not wait"; whole batches of datagrams; files that are sent by sendfile(2).
+ * The kernel makes the call where it can wait by itself: bytes and connections of sockets. Elsewhere it is asked when
+ * the file is ready, and the call is made here: pipes and terminals, whose O_NONBLOCK older kernels take for "do not
+ * wait"; whole batches of datagrams; files that are sent by sendfile(2). Plain files are always ready, and the ring is
+ * not asked: it reads and writes "where the file is" without the lock of read(2) and write(2), so that what others
+ * write by the same description (a shell's `(a & b) > log`) was lost; and after a write of which the disk has taken a
+ * part it left the file where it was, so that the next one overwrote that part.
  *
  * What an SQE points to must stay: bytes until the operation is done, and they are the caller's, who waits; the rest
  * until the kernel has taken the SQE (SUBMIT_STABLE). */
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 
@@ -22,7 +24,7 @@ bool ur_direct(const struct kn_file *f, const struct rs_op *op)
         switch (op->kind) {
         case RS_OP_READ:
         case RS_OP_WRITE:
-        case RS_OP_WRITE_VEC: return f->base.kind != RS_FILE_PIPE;
+        case RS_OP_WRITE_VEC: return f->base.kind == RS_FILE_SOCKET;
         case RS_OP_ACCEPT: return !f->base.shared; /* one that is cancelled must not have been told in vain */
         case RS_OP_CONNECT: return !f->started;    /* one that was called tells what became of it when called again */
         case RS_OP_SEND_FILE:
@@ -36,13 +38,11 @@ bool ur_direct(const struct kn_file *f, const struct rs_op *op)
 
 enum rs_syscall ur_call(const struct rs_op *op)
 {
-        bool socket = op->file->kind == RS_FILE_SOCKET;
-
         switch (op->kind) {
-        case RS_OP_READ: return socket ? RS_SYS_RECV : RS_SYS_READ;
+        case RS_OP_READ: return RS_SYS_RECV;
         case RS_OP_ACCEPT: return RS_SYS_ACCEPT;
         case RS_OP_CONNECT: return RS_SYS_CONNECT;
-        default: return socket ? RS_SYS_SEND : RS_SYS_WRITE;
+        default: return RS_SYS_SEND;
         }
 }
 
@@ -59,52 +59,29 @@ static void fill_poll(struct io_uring_sqe *sqe, const struct rs_op *op)
 
 static void fill_bytes(const struct ur *u, struct io_uring_sqe *sqe, const struct rs_op *op)
 {
-        const struct kn_file *f = kn_file_of(op->file);
         unsigned size = op->size < MOST ? (unsigned)op->size : MOST;
-        bool socket = op->file->kind == RS_FILE_SOCKET, read = op->kind == RS_OP_READ;
 
-        if (socket && read) {
-                io_uring_prep_recv(sqe, op->file->fd, op->buf, size, 0);
-                if (!f->ready[KN_READING] && u->hints)
-                        sqe->ioprio = IORING_RECVSEND_POLL_FIRST;
-        } else if (socket) {
+        if (op->kind != RS_OP_READ) {
                 io_uring_prep_send(sqe, op->file->fd, op->buf, size, MSG_NOSIGNAL);
-        } else if (read) {
-                io_uring_prep_read(sqe, op->file->fd, op->buf, size, (uint64_t)-1); /* where the file is */
-        } else {
-                io_uring_prep_write(sqe, op->file->fd, op->buf, size, (uint64_t)-1);
+                return;
         }
+        io_uring_prep_recv(sqe, op->file->fd, op->buf, size, 0);
+        if (!kn_file_of(op->file)->ready[KN_READING] && u->hints)
+                sqe->ioprio = IORING_RECVSEND_POLL_FIRST;
 }
 
 static void fill_parts(struct ur *u, struct io_uring_sqe *sqe, const struct rs_op *op)
 {
-        if (op->file->kind != RS_FILE_SOCKET) {
-                io_uring_prep_writev(sqe, op->file->fd, op->buf, (unsigned)op->size, (uint64_t)-1);
-                return;
-        }
         struct msghdr *m = &u->messages[sqe - u->ring.sq.sqes];
+
         *m = (struct msghdr){ .msg_iov = op->buf, .msg_iovlen = op->size };
         io_uring_prep_sendmsg(sqe, op->file->fd, m, MSG_NOSIGNAL);
-}
-
-/* priv[1]: where the file was. Who appends is at the end, wherever the file is. */
-void ur_plain_moved(const struct rs_op *op, int res)
-{
-        int64_t before = (int64_t)op->priv[1];
-        bool part = res > 0 && (op->kind == RS_OP_WRITE_VEC || (size_t)res < op->size);
-
-        if (!part || before < 0 || rs_sys_position(op->file->fd) != before)
-                return;
-        if (op->kind == RS_OP_READ || !(rs_sys_file_flags(op->file->fd) & O_APPEND))
-                rs_sys_position_set(op->file->fd, before + res);
 }
 
 void ur_fill(struct ur *u, struct io_uring_sqe *sqe, struct rs_op *op)
 {
         const struct rs_addr *a;
 
-        if (op->file && op->file->kind == RS_FILE_PLAIN)
-                op->priv[1] = (uint64_t)rs_sys_position(op->file->fd);
         if (op->kind == RS_OP_DISK) {
                 ur_disk_fill(sqe, op->buf);
         } else if (ur_op_of(op)->polls) {

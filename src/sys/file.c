@@ -225,18 +225,6 @@ int rs_sys_file_mode(int fd, mode_t *ret_mode)
         return rc;
 }
 
-int64_t rs_sys_position(int fd)
-{
-        off_t position = lseek(fd, 0, SEEK_CUR);
-
-        return position < 0 ? -errno : position;
-}
-
-void rs_sys_position_set(int fd, int64_t position)
-{
-        (void)lseek(fd, position, SEEK_SET);
-}
-
 int rs_sys_file_flags(int fd)
 {
         return (int)CALL(RS_SYS_FCNTL, fcntl(fd, F_GETFL));

@@ -147,8 +147,6 @@ int rs_sys_duplicate_above(int fd, int least); /* its number is at least that */
  * devices. */
 bool rs_sys_opens_again(int fd);
 int rs_sys_file_mode(int fd, mode_t *ret_mode);
-int64_t rs_sys_position(int fd); /* where the next read or write of a file begins */
-void rs_sys_position_set(int fd, int64_t position);
 int rs_sys_file_flags(int fd); /* of its description: O_NONBLOCK and others */
 int rs_sys_file_flags_set(int fd, int flags);
 int rs_sys_close_on_exec(int fd);

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <resha/alloc.h>
 #include <resha/fd.h>
 
 static void close_fd(int *fd)
@@ -435,6 +438,73 @@ TASK(what_a_file_did_not_take_is_told_of_and_what_it_took_stays)
         signal(SIGXFSZ, SIG_IGN);
         write_over_the_limit(false);
         write_over_the_limit(true);
+        return 0;
+}
+
+enum { LINES = 2000, LINE = 50, LINES_MOST = 200000 };
+
+struct other {
+        int fd;
+        atomic_bool stop;
+        int lines;
+};
+
+static void fill_line(char *line, char c)
+{
+        memset(line, c, LINE - 1);
+        line[LINE - 1] = '\n';
+}
+
+static void *write_lines(void *arg)
+{
+        struct other *o = arg;
+        char line[LINE];
+
+        fill_line(line, 'b');
+        while (!atomic_load(&o->stop) && o->lines < LINES_MOST && write(o->fd, line, LINE) == LINE)
+                o->lines++;
+        return NULL;
+}
+
+/* Lines that begin with c, in the whole file. */
+static int count_lines(int fd, char c)
+{
+        off_t size = lseek(fd, 0, SEEK_END);
+        char *text = resha_malloc((size_t)size);
+        int n = 0;
+
+        ASSERT_TRUE(text);
+        ASSERT_EQ(pread(fd, text, (size_t)size, 0), size);
+        for (off_t at = 0; at < size; at += LINE)
+                n += text[at] == c;
+        resha_free(text);
+        return n;
+}
+
+/* As the processes of a shell do whose output is a file. The position is theirs together. */
+TASK(who_shares_an_open_file_loses_nothing)
+{
+        char name[] = "/dev/shm/resha-log-XXXXXX", elsewhere[] = "/tmp/resha-log-XXXXXX";
+        FD(log) = mkostemp(name, O_CLOEXEC);
+        struct other o = { .fd = log };
+        char line[LINE];
+        STREAM(s) = NULL;
+        pthread_t thread;
+
+        if (log < 0)
+                o.fd = log = mkostemp(elsewhere, O_CLOEXEC);
+        ASSERT_TRUE(log >= 0);
+        (void)unlink(name);
+        (void)unlink(elsewhere);
+        ASSERT_OK(resha_stream_adopt(dup(log), &s));
+        ASSERT_EQ(pthread_create(&thread, NULL, write_lines, &o), 0);
+        fill_line(line, 'a');
+        for (int i = 0; i < LINES; i++)
+                ASSERT_OK(resha_write_all(s, line, sizeof line, NULL));
+        atomic_store(&o.stop, true);
+        ASSERT_EQ(pthread_join(thread, NULL), 0);
+        ASSERT_EQ(count_lines(log, 'a'), LINES);
+        ASSERT_EQ(count_lines(log, 'b'), o.lines);
         return 0;
 }
 
