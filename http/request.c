@@ -30,9 +30,9 @@ struct call {
         bool follow;
         bool looped;    /* a URL came again */
         uint64_t *seen; /* hashes of the URLs so far; on the heap once there is a redirect */
-        char why[120];  /* what happened, where the code alone does not say it */
 
         /* What follows is mostly room, and initialised by its own. */
+        char why[120];  /* what happened, where the code alone does not say it */
         char where[80]; /* "GET example.org:443" */
         rs_http_url url;
         rs_http_headers headers;
@@ -443,7 +443,7 @@ int resha_http_request(resha_http *h, const resha_request *request, resha_respon
         int rc = check_request(request);
         if (rc < 0)
                 return rc;
-        memset(&c, 0, offsetof(struct call, where));
+        memset(&c, 0, offsetof(struct call, why));
         c.http = h;
         c.request = request;
         c.url.text = c.url.authorization = NULL;
@@ -454,7 +454,7 @@ int resha_http_request(resha_http *h, const resha_request *request, resha_respon
         RESHA_DOING(doing);
         resha_doing_begin(&doing, "http", c.where);
         c.base.doing = &doing;
-        c.where[0] = 0;
+        c.where[0] = c.why[0] = 0;
         h->refs++;
         resha_instant start = resha_now();
         rc = take_request(&c);
