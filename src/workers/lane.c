@@ -202,6 +202,7 @@ int rs_lane_collect(struct rs_lane *lane)
                         rc = collect_cell(lane, i, generation);
         lane->generation = generation;
         if (want_room && rc == 0) {
+                lane->room = rs_sys_now();
                 __atomic_store_n(&d->want_room, 0, __ATOMIC_SEQ_CST);
                 (void)rs_sys_send(lane->seat->fd, "", 1);
         }
@@ -218,7 +219,7 @@ static int64_t due(const struct rs_lane *lane, bool *ret_wild)
 
         if (ret_wild)
                 *ret_wild = began > now;
-        return began > now ? 0 : rs_time_add(began, lane->map->w->time);
+        return began > now ? 0 : rs_time_add(began > lane->room ? began : lane->room, lane->map->w->time);
 }
 
 int64_t rs_lane_deadline(const struct rs_lane *lane)
@@ -275,6 +276,8 @@ int rs_lane_overrun(struct rs_lane *lane)
         const struct rs_desk *d = lane->seat->desk;
         bool wild;
 
+        if (__atomic_load_n(&d->want_room, __ATOMIC_SEQ_CST)) /* has run, and waits for this loop */
+                return rs_lane_collect(lane);
         for (unsigned i = 0; i < lane->count; i++) {
                 if (lane->settled[i] || rs_cell_state(&d->cells[i]) != RS_CELL_RUNNING)
                         continue;
@@ -398,6 +401,7 @@ int rs_lane_fill(struct rs_lane *lane)
         d->bytes = m->bytes;
         d->ret_used = 0;
         d->early = 0;
+        lane->room = 0;
         lane->generation = __atomic_load_n(&d->generation, __ATOMIC_ACQUIRE);
         lane->count = lane->open = 0;
         do

@@ -182,6 +182,7 @@ struct rs_lane {
         struct rs_seat *seat;
         unsigned count, open; /* cells; those that are not settled */
         uint32_t generation;  /* of the worker that was there at the last look */
+        int64_t room;         /* when its results were last given room: for which an item that has run had to wait */
         size_t item[RS_CELLS];
         bool settled[RS_CELLS];
 };

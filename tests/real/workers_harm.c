@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <resha/alloc.h>
+
 #include "workers/workers.h"
 
 enum what { WELL, SHUT, SWAP, FORK, KILL, HALT };
@@ -141,4 +143,57 @@ TEST(workers_that_cannot_be_started_say_the_remedy)
         ASSERT_EQ(resha_workers_start(NULL, &w), -EAGAIN);
         rs_fault_hook = NULL;
         ASSERT_TRUE(strstr(resha_error_of(-EAGAIN)->text, "allow more processes (ulimit -u"));
+}
+
+/* ---- a loop that is blocked ---- */
+
+enum { RESULT = 60000, RESULTS = 40, TIME_MS = 1000 };
+
+static int large(__attribute__((unused)) const void *data, size_t size, void **ret_data, size_t *ret_size)
+{
+        *ret_size = RESULT;
+        *ret_data = resha_calloc(1, RESULT);
+        return *ret_data ? (int)size : -ENOMEM;
+}
+
+/* Until a worker has waited for room for longer than an item may take. */
+static int blocks(void *arg)
+{
+        struct rs_desk *d = ((resha_workers *)arg)->seats[0].desk;
+
+        while (!__atomic_load_n(&d->count, __ATOMIC_ACQUIRE))
+                ASSERT_OK(resha_yield());
+        for (int ms = 0; ms < 30000 && !__atomic_load_n(&d->want_room, __ATOMIC_ACQUIRE); ms++)
+                usleep(1000);
+        ASSERT_TRUE(__atomic_load_n(&d->want_room, __ATOMIC_ACQUIRE));
+        usleep((TIME_MS + 100) * 1000);
+        return 0;
+}
+
+static int map_large(void *w)
+{
+        resha_bytes items[RESULTS];
+        RESHA_GROUP(g);
+
+        for (int i = 0; i < RESULTS; i++)
+                items[i] = (resha_bytes){ .data = "x", .size = 1 };
+        resha_group_begin(&g, NULL);
+        resha_spawn(&g, blocks, w);
+        ASSERT_OK(resha_workers_map_bytes(w, large, items, RESULTS, NULL));
+        for (int i = 0; i < RESULTS; i++) {
+                ASSERT_EQ(items[i].ret_size, RESULT);
+                resha_free(items[i].ret_data);
+        }
+        return resha_group_end(&g, 0);
+}
+
+TEST(results_that_wait_for_a_loop_that_is_blocked_are_in_time)
+{
+        resha_workers *w RESHA_CLEANUP(resha_workers_stopp) = NULL;
+
+        if (test_is_sim())
+                test_skip("needs processes");
+        ASSERT_OK(resha_workers_start(
+                &(resha_workers_opts){ .processes = 1, .largest = RESULT, .time = RESHA_MS(TIME_MS) }, &w));
+        RUN(map_large, w);
 }
