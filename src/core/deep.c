@@ -63,11 +63,18 @@ int resha_deep_call(resha_fn *fn, void *arg)
         if (!l || !l->current || l->deep)
                 return fn(arg);
         struct rs_task *t = l->current;
+        bool quiet = !t->attention;
+        uintptr_t low = t->frame_low;
         l->deep = true;
         t->attention |= RS_NOSUSPEND;
         t->frame_low = UINTPTR_MAX;
         int rc = go(l, fn, arg);
         l->deep = false;
-        rs_task_attend(t);
+        if (RS_LIKELY(quiet && t->attention == RS_NOSUSPEND)) { /* as before: nothing else asks for attention */
+                t->attention = 0;
+                t->frame_low = low;
+        } else {
+                rs_task_attend(t);
+        }
         return rc;
 }

@@ -17,14 +17,17 @@
 #include "core/core.h"
 #include "core/probe.h"
 
-/* The address of t's innermost own scope, for the check in rs_enter(). */
+/* The address of t's innermost own scope, for the check in rs_enter(). That no stack is smaller than RS_STACK_MIN says
+ * enough of most scopes; how large this one is lies at its far end, in a line of the cache that nothing else needs. */
 static inline uintptr_t frame_low(const struct rs_task *t)
 {
         uintptr_t at = (uintptr_t)t->scope;
 
-        if (!t->outermost || !t->stack || at - (uintptr_t)t->stack->base >= t->stack->size)
+        if (!t->outermost || !t->stack)
                 return UINTPTR_MAX;
-        return at;
+        if (RS_LIKELY((uintptr_t)t->stack - at < RS_STACK_MIN / 2))
+                return at;
+        return at - (uintptr_t)t->stack->base < t->stack->size ? at : UINTPTR_MAX;
 }
 
 void rs_task_attend(struct rs_task *t)
@@ -370,9 +373,9 @@ int resha_scope_end(resha_scope *scope, int rc)
                 return rc < 0 ? rc : rs_scope_refused(s);
         struct rs_task *t = s->task;
         rs_scope_close_inner(l, s); /* a group inside may take its time */
-        bool outside = rs_scope_outside_cancelled(s);
         if (RS_UNLIKELY(t->escaped != NULL))
                 rc = rs_attribute(l, t, rc, s->effective);
+        bool outside = rc == -ECANCELED && rs_scope_outside_cancelled(s);
         rs_scope_close(l, s);
         if (RS_LIKELY(rc != -ECANCELED))
                 return RS_UNLIKELY(s->begin_code < 0 && rc >= 0) ? rs_scope_refused(s) : rc;

@@ -159,8 +159,9 @@ enum rs_attention {
 };
 
 struct rs_task {
-        /* In five cache lines. Two: what a timer that fires and a switch look at. The timer of its sleep is not cleared
-         * at spawn. */
+        /* In five cache lines. Two: what a timer that fires and a switch look at. The third: what calls, scopes and
+         * deep calls look at. A task that reads and writes needs no others. The timer of its sleep is not cleared at
+         * spawn. */
         _Alignas(64) struct rs_timer sleep;
         struct rs_task *ready_next;
         void *sp; /* while it does not run; NULL before its first run */
@@ -188,18 +189,18 @@ struct rs_task {
                 uint64_t mark; /* of this task among all of the process: tells it from others in the same place */
                 uint32_t id;   /* from 1, in order of spawn */
         };
-        const struct rs_whom *whom; /* while it waits for tasks that can be named */
-        resha_fn *fn;
-        void *arg;
         struct rs_scope *scope;     /* innermost: its own, else the group's; NULL for the main task outside any */
         struct rs_scope *outermost; /* of its own scopes; NULL: none */
-        struct rs_group *group;     /* NULL: main task */
+        struct rs_record *escaped;  /* failure that a group or scope met while its block was left by return */
+        resha_fn *fn;
+        void *arg;
+        struct rs_group *group; /* NULL: main task */
         struct rs_node sibling;
         resha_task *handle; /* the caller's, or NULL */
         const char *name, *site;
         int64_t started; /* the loop's time at spawn */
         struct rs_records records;
-        struct rs_record *escaped; /* failure that a group or scope met while its block was left by return */
+        const struct rs_whom *whom; /* while it waits for tasks that can be named */
         union {
                 struct rs_task *cancel_next; /* work list of a cancel */
                 /* of a search for a circle: where it came from, then where the circle goes on */
@@ -210,6 +211,8 @@ struct rs_task {
         uint32_t item, items;    /* gather, race */
 };
 
+_Static_assert(offsetof(struct rs_task, attention) % 64 == 0 && offsetof(struct rs_task, fn) % 64 == 0,
+               "what the third line has is in it");
 _Static_assert(offsetof(struct rs_task, doing) + sizeof(void *) <= offsetof(struct rs_task, sleeping.task),
                "a wait that writes its task leaves them alone");
 

@@ -127,6 +127,26 @@ TASK(deep_call_of_a_cancelled_task)
         return 0;
 }
 
+static int cancels(void *arg)
+{
+        resha_scope_cancel(arg);
+        ASSERT_TRUE(resha_cancelled());
+        ASSERT_EQ(resha_checkpoint(), -EDEADLK);
+        return 0;
+}
+
+TASK(deep_call_that_cancels_its_task)
+{
+        RESHA_SCOPE(s);
+
+        resha_timeout_begin(&s, RESHA_FOREVER);
+        ASSERT_EQ(resha_deep_call(cancels, &s), 0);
+        ASSERT_EQ(resha_yield(), -ECANCELED);
+        ASSERT_EQ(resha_scope_end(&s, -ECANCELED), 0);
+        ASSERT_OK(resha_yield());
+        return 0;
+}
+
 static int on_a_thread(void *arg)
 {
         return resha_deep_call(goes_deep, arg);
