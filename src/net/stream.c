@@ -105,7 +105,6 @@ int resha_stream_new(const resha_stream_ops *ops, void *impl, resha_stream **ret
         s->impl = impl;
         s->loop = l;
         s->foreign = true;
-        s->keeps = ops->flush != NULL;
         rs_stream_begin(s, -1);
         RS_OPENED_HERE(&s->shown);
         *ret_stream = s;

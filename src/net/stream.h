@@ -17,7 +17,7 @@ struct rs_server;
 /* Bytes that a stream holds: [start, end) of data. */
 struct rs_span {
         char *data; /* NULL until it is needed */
-        size_t start, end, capacity;
+        size_t capacity, start, end;
 };
 
 static inline size_t rs_span_size(const struct rs_span *b)
@@ -53,25 +53,26 @@ static inline void rs_span_skip(struct rs_span *b, size_t n)
                 b->start = b->end = 0;
 }
 
+/* What each call looks at is at the end, in two lines of the cache with what a file stream has behind it. */
 struct resha_stream {
+        struct rs_shown shown;
+        struct rs_server *server; /* that accepted it */
+        size_t mark;              /* of bytes in out */
+        struct rs_span out;       /* written, but kept back */
+        struct rs_span in;        /* read, but not delivered */
         const resha_stream_ops *ops;
         void *impl;
         struct rs_loop *loop;
         struct rs_wait *closer; /* waits until nobody is inside */
         bool reading, writing;  /* a task is inside */
         bool closing;
-        bool keeps;         /* a write has to look at out and mark */
-        bool shut;          /* the writing side was ended here */
-        bool aborted;       /* broken off: the peer must not see an end */
-        bool foreign;       /* of a kind that a user has made: whether it waits is not known here */
-        bool one_way;       /* there is nothing to read once the writing side has ended */
-        int read_failed;    /* why nothing more can be read: the connection's failure, or -ENOMEM if bytes were lost */
-        int write_failed;   /* the same for writing */
-        struct rs_span in;  /* read, but not delivered */
-        struct rs_span out; /* written, but kept back */
-        size_t mark;        /* of bytes in out */
-        struct rs_server *server; /* that accepted it */
-        struct rs_shown shown;
+        bool keeps;       /* a write has to look at out and mark */
+        bool shut;        /* the writing side was ended here */
+        bool aborted;     /* broken off: the peer must not see an end */
+        bool foreign;     /* of a kind that a user has made: whether it waits is not known here */
+        bool one_way;     /* there is nothing to read once the writing side has ended */
+        int read_failed;  /* why nothing more can be read: the connection's failure, or -ENOMEM if bytes were lost */
+        int write_failed; /* the same for writing */
 };
 
 /* Waits until no task is inside a call of s. For an implementation that has just ended their waits. */

@@ -96,7 +96,7 @@ int rs_stream_send_taken(resha_stream *s)
 
 static bool has_to_look(const resha_stream *s)
 {
-        return s->mark || rs_span_size(&s->out) || s->ops->flush;
+        return s->mark || rs_span_size(&s->out);
 }
 
 /* All that is kept, and then r. */
@@ -143,7 +143,8 @@ static ssize_t sum(const struct rest *r)
         return (ssize_t)size;
 }
 
-static int write_parts(struct rs_loop *l, resha_stream *s, struct rest *r, size_t *done)
+/* Never a part of a caller's frame: it has room for many parts. */
+static __attribute__((noinline)) int write_parts(struct rs_loop *l, resha_stream *s, struct rest *r, size_t *done)
 {
         ssize_t size = sum(r);
 
@@ -163,6 +164,14 @@ static int write_parts(struct rs_loop *l, resha_stream *s, struct rest *r, size_
 
 /* ---- calls ---- */
 
+static __attribute__((noinline)) int write_kept(struct rs_loop *l, resha_stream *s, const void *data, size_t size,
+                                                size_t *done)
+{
+        struct iovec part = { (void *)(uintptr_t)data, size };
+
+        return write_parts(l, s, &(struct rest){ &part, 1, 0 }, done);
+}
+
 int resha_write_all(resha_stream *s, const void *data, size_t size, size_t *ret_written)
 {
         struct rs_loop *l;
@@ -172,11 +181,10 @@ int resha_write_all(resha_stream *s, const void *data, size_t size, size_t *ret_
         if (RS_LIKELY(rc == 0)) {
                 if (RS_UNLIKELY(s->write_failed))
                         rc = rs_stream_failed_before(s, s->write_failed);
-                else if (RS_UNLIKELY(s->keeps))
-                        rc = write_parts(l, s, &(struct rest){ &(struct iovec){ (void *)(uintptr_t)data, size }, 1, 0 },
-                                         &done);
-                else
-                        rc = write_rest(s, data, size, &done);
+                else if (RS_UNLIKELY(s->keeps || (s->foreign && size - 1 >= SSIZE_MAX)))
+                        rc = write_kept(l, s, data, size, &done);
+                else if ((rc = write_rest(s, data, size, &done)) == 0 && s->foreign && s->ops->flush)
+                        rc = rs_stream_send_taken(s);
                 rs_stream_leave(s, &s->writing);
         }
         if (ret_written)

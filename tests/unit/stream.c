@@ -324,6 +324,8 @@ struct tape {
         char out[64];
         size_t out_size;
         bool ended, closed;
+        size_t flushed; /* of what is in out */
+        unsigned flushes;
 };
 
 static ssize_t tape_read(void *impl, void *buf, size_t size)
@@ -384,6 +386,54 @@ TASK(a_stream_of_ones_own_kind_reads_lines_and_writes_all)
         ASSERT_TRUE(t.ended);
         resha_stream_close(s);
         ASSERT_TRUE(t.closed);
+        return 0;
+}
+
+static int tape_flush(void *impl)
+{
+        struct tape *t = impl;
+
+        t->flushed = t->out_size;
+        t->flushes++;
+        return 0;
+}
+
+/* Behind the last write of each call, whether the stream keeps bytes or not; where nothing is written it is not
+ * asked. */
+TASK(a_kind_with_a_flush_is_asked_once_for_each_write)
+{
+        static const resha_stream_ops ops = {
+                .kind = "tape",
+                .read = tape_read,
+                .write = tape_write,
+                .shutdown = tape_shutdown,
+                .close = tape_close,
+                .flush = tape_flush,
+        };
+        struct tape t = { .text = "", .step = 3 };
+        resha_stream *s;
+        size_t written;
+
+        ASSERT_OK(resha_stream_new(&ops, &t, &s));
+        say(s, "0123456789");
+        ASSERT_EQ(t.flushed, 10);
+        ASSERT_EQ(t.flushes, 1);
+        ASSERT_OK(resha_write_all(s, NULL, 0, &written));
+        ASSERT_EQ(t.flushes, 1);
+        ASSERT_EQ(resha_write_all(s, "x", SIZE_MAX, &written), -EINVAL);
+        ASSERT_EQ(t.out_size, 10);
+        ASSERT_OK(resha_stream_buffer(s, 4));
+        say(s, "abc");
+        ASSERT_EQ(t.flushes, 1);
+        say(s, "def");
+        ASSERT_STR(t.out, "0123456789abcdef");
+        ASSERT_EQ(t.flushed, 16);
+        ASSERT_EQ(t.flushes, 2);
+        ASSERT_OK(resha_stream_buffer(s, 0));
+        say(s, "g");
+        ASSERT_EQ(t.flushed, 17);
+        ASSERT_EQ(t.flushes, 3);
+        resha_stream_close(s);
         return 0;
 }
 
