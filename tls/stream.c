@@ -37,21 +37,25 @@ static int go_on(const struct rs_tls_stream *t, bool closer)
         return t->closing && !closer ? -EBADF : 0;
 }
 
-static int wait_for_turn(struct rs_tls_turn *turn)
+static int wait_for_turn(struct rs_tls_turn *turn, resha_event *over)
 {
-        resha_event_clear(&turn->over);
-        return resha_event_wait(&turn->over);
+        turn->awaited = true;
+        resha_event_clear(over);
+        return resha_event_wait(over);
 }
 
-static void end_turn(struct rs_tls_turn *turn)
+static inline void end_turn(struct rs_tls_turn *turn, resha_event *over)
 {
         turn->busy = false;
         turn->scope = NULL;
-        resha_event_set(&turn->over);
+        if (turn->awaited) {
+                turn->awaited = false;
+                resha_event_set(over);
+        }
 }
 
 /* One call below in a scope that close, or `again`, can end. That shows as a cancel which is none of the caller's. */
-#define BELOW(t, turn, n, ...) \
+#define BELOW(t, turn, over, n, ...) \
         do { \
                 RESHA_SCOPE(scope_); \
                 resha_deadline_begin(&scope_, RESHA_NEVER); \
@@ -59,7 +63,7 @@ static void end_turn(struct rs_tls_turn *turn)
                 (turn)->again = false; \
                 (turn)->scope = &scope_; \
                 n = (__VA_ARGS__); \
-                end_turn(turn); \
+                end_turn(turn, over); \
                 int rc_ = resha_scope_end(&scope_, n < 0 ? (int)n : 0); \
                 if (n < 0) \
                         n = rc_ < 0 ? rc_ : -EBADF; \
@@ -69,7 +73,7 @@ static ssize_t read_below(struct rs_tls_stream *t, void *buf, size_t size)
 {
         ssize_t n;
 
-        BELOW(t, &t->fill, n, resha_read(t->under, buf, size));
+        BELOW(t, &t->fill, &t->fill_over, n, resha_read(t->under, buf, size));
         return n;
 }
 
@@ -89,7 +93,7 @@ static int write_below(struct rs_tls_stream *t, const void *data, size_t size, s
         int rc;
 
         *ret_written = 0;
-        BELOW(t, &t->flush, rc, write_all_below(t, data, size, ret_written));
+        BELOW(t, &t->flush, &t->flush_over, rc, write_all_below(t, data, size, ret_written));
         return rc;
 }
 
@@ -102,7 +106,7 @@ int rs_tls_stream_fill(struct rs_tls_stream *t)
         if (rs_tls_engine_ready(&t->engine)) /* another task has read it, while this one sent */
                 return 0;
         if (t->fill.busy) {
-                int rc = wait_for_turn(&t->fill);
+                int rc = wait_for_turn(&t->fill, &t->fill_over);
                 return rc < 0 ? rc : go_on(t, false);
         }
         char *room = rs_tls_engine_room(&t->engine, &size);
@@ -165,7 +169,7 @@ static int flush(struct rs_tls_stream *t, bool closer)
         while (rc == 0 && is_unsent(t)) {
                 if (t->unsent)
                         return resha_fail(t->unsent, "the stream under TLS has failed: %s", resha_strerror(t->unsent));
-                rc = t->flush.busy ? wait_for_turn(&t->flush) : send_out(t);
+                rc = t->flush.busy ? wait_for_turn(&t->flush, &t->flush_over) : send_out(t);
                 if (rc == 0)
                         rc = go_on(t, closer);
         }
@@ -355,8 +359,8 @@ static __attribute__((noinline)) void turn_out(struct rs_tls_stream *t)
                 resha_scope_cancel(t->fill.scope);
         if (t->flush.scope)
                 resha_scope_cancel(t->flush.scope);
-        resha_event_set(&t->fill.over);
-        resha_event_set(&t->flush.over);
+        resha_event_set(&t->fill_over);
+        resha_event_set(&t->flush_over);
         while (t->inside) {
                 resha_event_clear(&t->left);
                 if (resha_event_wait(&t->left) < 0)
@@ -394,8 +398,8 @@ static void tls_abort(void *impl)
 
         t->aborted = true;
         resha_stream_abort(t->under);
-        resha_event_set(&t->fill.over);
-        resha_event_set(&t->flush.over);
+        resha_event_set(&t->fill_over);
+        resha_event_set(&t->flush_over);
 }
 
 /* ---- about it ---- */

@@ -169,23 +169,25 @@ int rs_tls_engine_cut(struct rs_tls_engine *e);
 struct rs_tls_turn {
         bool busy;
         bool again;         /* who waits below should look at what there is to do anew */
+        bool awaited;       /* somebody waits for its end */
         resha_scope *scope; /* of who waits below, for close to end it */
-        resha_event over;   /* a turn has ended */
 };
 
+/* What each read and write looks at stands together, with the engine. */
 struct rs_tls_stream {
-        struct rs_tls_engine engine;
         resha_tls *tls;
-        resha_stream *under;
-        bool owned; /* `under` is closed with it */
-        bool closing, aborted;
-        bool kept_below;  /* `under` has taken bytes, and may not have sent them */
-        int unsent;       /* why nothing can be written below any more */
-        unsigned inside;  /* tasks in a call */
-        resha_event left; /* one of them has left */
-        struct rs_tls_turn fill, flush;
         void (*closed)(void *arg); /* told when it is closed; NULL: nobody */
         void *closed_arg;
+        bool owned;                        /* `under` is closed with it */
+        resha_event left;                  /* a task has left a call */
+        resha_event fill_over, flush_over; /* a turn has ended */
+        resha_stream *under;
+        bool closing, aborted;
+        bool kept_below; /* `under` has taken bytes, and may not have sent them */
+        int unsent;      /* why nothing can be written below any more */
+        unsigned inside; /* tasks in a call */
+        struct rs_tls_turn fill, flush;
+        struct rs_tls_engine engine;
         char host[]; /* that was asked for; "" */
 };
 
