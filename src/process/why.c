@@ -14,7 +14,7 @@
 #include "sys/spawn.h"
 #include "sys/sys.h"
 
-enum { PATH_BYTES = 1024, HEAD_BYTES = 256 };
+enum { PATH_BYTES = 1024, PATH_SHOWN = 100, HEAD_BYTES = 256 };
 
 /* `dir`/`name`, unless that is absolute. False: too long. */
 static bool join(char *buf, const char *dir, size_t dir_size, const char *name)
@@ -111,7 +111,9 @@ static int not_there(const resha_process_opts *o, int code)
                                      file);
         if (has_slash(o->argv[0]))
                 return resha_fail_at(code, NULL, "%.120s: %s", file, resha_strerror(rc));
-        return resha_fail_at(code, NULL, "%.64s: there is no such program in PATH (%.100s)", o->argv[0], path);
+        bool fits = strlen(path) <= PATH_SHOWN;
+        return resha_fail_at(code, NULL, "%.64s: there is no such program in PATH (%.*s%s)", o->argv[0], PATH_SHOWN,
+                             path, fits ? "" : "...");
 }
 
 static size_t bytes(const char *const *list)

@@ -82,6 +82,23 @@ TASK(semantics_289_a_program_that_is_not_there_is_an_error_of_spawn)
         return 0;
 }
 
+TASK(a_path_that_is_too_long_for_the_record_is_cut_visibly)
+{
+        static char many[640], old[4096];
+        const char *had = getenv("PATH");
+
+        CHILD_EXEC_IS_KNOWN();
+        ASSERT_TRUE((size_t)snprintf(old, sizeof old, "%s", had ? had : "") < sizeof old);
+        ASSERT_OK(setenv("PATH", "/bin:/usr/bin", 1));
+        program_fails("resha-no-such-program", -ENOENT, "there is no such program in PATH (/bin:/usr/bin)");
+        for (size_t i = 0; i + 8 < sizeof many; i += 8)
+                memcpy(many + i, i ? ":/no/bin" : "/usr/bin", 8);
+        ASSERT_OK(setenv("PATH", many, 1));
+        program_fails("resha-no-such-program", -ENOENT, "/no/bin:/no...)");
+        ASSERT_OK(had ? setenv("PATH", old, 1) : unsetenv("PATH"));
+        return 0;
+}
+
 TASK(an_interpreter_that_is_not_there)
 {
         CHILD_EXEC_IS_KNOWN();
