@@ -101,8 +101,7 @@ typedef struct resha_tls_opts {
 /* A configuration for clients; NULL: all defaults. Texts and lists are copied; names of files, too, for reload. 0;
  * -ENOENT, -EACCES, ... with the name of a file; RESHA_TLS_ECERT what is in it is no certificate, no key, or one that
  * does not fit, is encrypted, or too weak; -EINVAL options; -ENOMEM. Inside a task the files are read on the pool, and
- * that is waited for, cancelled or not; the record says what is wrong. (Outside of tasks there is the code alone.)
- * [any-thread] */
+ * that is waited for, cancelled or not; the record says what is wrong, outside of tasks too. [any-thread] */
 RESHA_API int resha_tls_client(const resha_tls_opts *opts, resha_tls **ret_tls);
 
 /* The same for servers. [any-thread] */

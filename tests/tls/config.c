@@ -367,6 +367,16 @@ TEST(insecure_that_was_made_outside_of_a_loop_is_reported_when_it_is_used)
         resha_tls_unref(t);
 }
 
+/* As a server does that reads its certificates first thing in main(). */
+TEST(config_that_is_refused_outside_of_a_loop_says_why)
+{
+        resha_tls *t = NULL;
+
+        ASSERT_EQ(resha_tls_client(&(resha_tls_opts){ .trust_file = "nowhere.pem" }, &t), -ENOENT);
+        ASSERT_HAS(resha_error_of(-ENOENT)->text, "trust_file \"nowhere.pem\"");
+        ASSERT_PTR(t, NULL);
+}
+
 /* ---- no memory ---- */
 
 static int makes_all(void *arg)
