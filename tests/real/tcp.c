@@ -370,7 +370,7 @@ TASK(a_hanging_connect_ends_with_its_deadline)
 
         ASSERT_EQ(resha_timeout(RESHA_MS(30), connect_to, &port), -ETIME);
         ASSERT_ELAPSED(start, 30);
-        ASSERT_TRUE(test_ms_since(start) < 1000);
+        ASSERT_TRUE(test_ms_since(start) < 30000); /* the kernel would go on for minutes */
         for (int i = 0; i < 8; i++)
                 close(fillers[i]);
         close(fd);
