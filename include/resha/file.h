@@ -59,10 +59,11 @@ typedef struct resha_stat {
 typedef struct resha_file resha_file;
 
 /* Opens a file: a regular one, or a device. flags, of <fcntl.h>: O_RDONLY, O_WRONLY or O_RDWR, and any of O_CREAT,
- * O_EXCL, O_TRUNC, O_APPEND, O_SYNC, O_DSYNC, O_DIRECT, O_NOFOLLOW, O_NOATIME, O_NOCTTY, O_CLOEXEC (always added);
- * others are -EINVAL. mode: of a file that is made, less the umask, as 0666. Never waits for another process: -EISDIR
- * for a folder (resha_dir_open()), -EINVAL for a FIFO, a socket and a terminal, with the stream's call in the record;
- * but a process that waits for a reader or writer of that FIFO sees one come and go.
+ * O_EXCL, O_TRUNC, O_APPEND, O_SYNC, O_DSYNC, O_DIRECT, O_NOFOLLOW, O_NOATIME, and O_NOCTTY, O_NONBLOCK, O_CLOEXEC,
+ * which change nothing: it opens so in any case; others are -EINVAL. mode: of a file that is made, less the umask, as
+ * 0666. Never waits for another process: -EISDIR for a folder (resha_dir_open()), -EINVAL for a FIFO, a socket and a
+ * terminal, with the stream's call in the record; but a process that waits for a reader or writer of that FIFO sees one
+ * come and go.
  * 0; -EEXIST (O_EXCL), -ETXTBSY, -EOVERFLOW, -ENXIO, ... [task] cancellation point */
 RESHA_API RESHA_MUST int resha_file_open(const char *path, int flags, unsigned mode, resha_file **ret_file);
 

@@ -131,7 +131,7 @@ TASK(file_refuses_what_makes_no_sense)
         ASSERT_EQ(resha_file_open(in(&dir, "a"), O_RDONLY, 010000, &none), -EINVAL);
         ASSERT_PTR(none, NULL);
 
-        ASSERT_OK(resha_file_open(in(&dir, "a"), O_RDONLY, 0, &in_only));
+        ASSERT_OK(resha_file_open(in(&dir, "a"), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0, &in_only));
         ASSERT_OK(resha_file_open(in(&dir, "a"), O_WRONLY, 0, &out_only));
         ASSERT_EQ(resha_file_write(in_only, "x", 1, 0, NULL), -EBADF);
         ASSERT_HAS(said(-EBADF), "for reading only; open it with O_RDWR");
