@@ -119,8 +119,9 @@ static const char *work_problem(const struct plan *p)
 static void replace_controls(struct text *t)
 {
         TEXT(clean);
-        for (size_t i = 0; i < t->len; i++) {
-                if ((unsigned char)t->data[i] < ' ' || t->data[i] == 0x7f)
+        for (size_t i = 0, n; i < t->len; i += n ? n : 1) {
+                n = url_control(t->data + i, t->len - i);
+                if (n)
                         text_puts(&clean, "\xef\xbf\xbd");
                 else
                         text_putc(&clean, t->data[i]);

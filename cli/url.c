@@ -69,13 +69,21 @@ static const char *host_problem(const char *host, size_t size)
         return port > 65535 || (port == 0 && size > name + 1) ? "has a port that is not a number up to 65535" : NULL;
 }
 
+size_t url_control(const char *p, size_t left)
+{
+        const unsigned char *u = (const unsigned char *)p;
+        if (u[0] < ' ' || u[0] == 0x7f)
+                return 1;
+        return left > 1 && u[0] == 0xc2 && u[1] >= 0x80 && u[1] <= 0x9f ? 2 : 0;
+}
+
 const char *url_problem(const char *url, size_t size)
 {
         struct parts p;
         if (size > URL_MAX)
                 return "is longer than 16384 bytes";
         for (size_t i = 0; i < size; i++)
-                if ((unsigned char)url[i] <= ' ' || url[i] == 0x7f)
+                if (url[i] == ' ' || url_control(url + i, size - i))
                         return url[i] == ' ' ? "has a blank in it (write %20)" : "has a control character in it";
         if (!split(url, size, &p))
                 return "does not begin with http:// or https://";

@@ -12,6 +12,10 @@ enum { URL_MAX = 16384 }; /* bytes; longer ones are refused */
  * static. */
 const char *url_problem(const char *url, size_t size);
 
+/* Bytes of the control character that p begins with: 1; 2 for those from U+0080 on, of which terminals take U+009B for
+ * an escape; 0: another one. left: at least 1. */
+size_t url_control(const char *p, size_t left);
+
 /* Whether a word on the command line is meant as a URL, not as the name of a preset, which has letters, digits, '-' and
  * '_' only. */
 bool url_like(const char *word);

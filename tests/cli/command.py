@@ -183,6 +183,10 @@ def what_is_no_url_keeps_its_password_and_its_bytes():
             assert "s3cret" not in r.err, r.err
         r = run("fetch", "-i", "list", "-i", "list")
         equal((r.code, r.err.count("\n")), (2, 1))
+        write("controls", "ftp://h/\x1b[31m\n" + "ftp://h/\u009b31m\n")
+        r = run("fetch", "-i", "controls", "-q")
+        equal((r.code, "\x1b" in r.err, "\u009b" in r.err), (1, False, False))
+        equal(r.err.count("\ufffd"), 2)
 
 
 def shell(command):

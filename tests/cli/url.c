@@ -33,6 +33,10 @@ TEST(urls_that_cannot_be_are_refused)
         ASSERT_STR(problem("http://[::1]x/"), "has something between host and port");
         ASSERT_STR(problem("http://a/b c"), "has a blank in it (write %20)");
         ASSERT_STR(problem("http://a/b\r\nX: y"), "has a control character in it");
+        /* an escape in one character */
+        ASSERT_STR(problem("http://a/\xc2\x9b"
+                           "31m"),
+                   "has a control character in it");
 }
 
 static const char *of(struct text *t)
