@@ -6,7 +6,8 @@
  * <resha/listener.h>. Which call when: docs/streams.md.
  *
  * One task may read and one may write a stream at the same time; a second one gets -EBUSY. All descriptors are
- * close-on-exec. Nagle's algorithm is off. Writing to a closed peer is -EPIPE or -ECONNRESET, never a signal.
+ * close-on-exec. Nagle's algorithm is off. Writing to a closed peer is -EPIPE or -ECONNRESET, never a signal; to a
+ * regular file beyond RLIMIT_FSIZE it is SIGXFSZ, as always, and -EFBIG in a program that ignores that.
  *
  * Once a connection has failed, every later read and write says so with the same code. What had come before is still
  * read first, and a connection that the peer has ended stays at its end. The end of a terminal or a FIFO is not final:

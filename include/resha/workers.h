@@ -16,7 +16,8 @@
  *
  * Workers are forked by a template, a process that is forked at the very beginning and does nothing else: it has one
  * thread and no descriptors of the program but 0, 1 and 2. A worker that has ended, of whatever, is replaced from it,
- * and the item that it ran has failed; nothing else is lost, and nothing runs twice.
+ * and the item that it ran has failed; nothing else is lost, and nothing runs twice. What an item leaves behind in its
+ * worker (threads, alarms, damaged memory) is there for the next ones.
  *
  * A worker is a copy of the process as it was at the start: pointers to functions and constants are good there, those
  * to what was allocated or opened later are not, and a library that was loaded later is not there. It has no loop; to
