@@ -135,9 +135,10 @@ typedef struct resha_run_opts {
 RESHA_API int resha_run(resha_fn *fn, void *arg, const resha_run_opts *opts);
 
 /* The same for main(): prints a failure as one line on stderr, and reports but those of a fallback: programs run as
- * well on the other backend. (RESHA_BACKEND=uring fails with the reason.) Result, an exit status: 0 good, 1 failed,
- * 130 interrupted by Ctrl-C, 143 by SIGTERM, which does the same (`terminate`), so that services and containers end in
- * order; where fn gives 0 or more all the same, 0. [any-thread] */
+ * well on the other backend. (RESHA_BACKEND=uring fails with the reason.) Where nobody reads stderr, that waits for 2 s
+ * and is then dropped, as is all that comes until somebody reads, who sees how many texts they were. Result, an exit
+ * status: 0 good, 1 failed, 130 interrupted by Ctrl-C, 143 by SIGTERM, which does the same (`terminate`), so that
+ * services and containers end in order; where fn gives 0 or more all the same, 0. [any-thread] */
 RESHA_API int resha_main(resha_fn *fn, void *arg);
 
 /* Reports each task of the running loop that has not ended to the sink, with what it waits for, and its stack: what a

@@ -27,9 +27,10 @@
 #include "inspect/stacks.h"
 #include "inspect/walk.h"
 #include "sys/door.h"
+#include "sys/print.h"
 #include "sys/sys.h"
 
-enum { ROOM = 16 * 1024, LINE = 1024, TRIES = 20, PAUSE_NS = 10000000, AT_ONCE = 4096 };
+enum { ROOM = 16 * 1024, LINE = 1024, TRIES = 20, PAUSE_NS = 10000000 };
 static const int64_t PATIENCE_NS = (int64_t)RS_DUMP_PATIENCE_MS * 1000000, EACH_NS = 100000000;
 
 struct dump {
@@ -48,12 +49,12 @@ struct dump {
 
 /* ---- writing ---- */
 
-/* How much of n bytes may be written now. On a loop's thread it is the caller who knows whether that may wait. On
+/* Whether something may be written now. On a loop's thread it is the caller who knows whether that may wait. On
  * another one the end of a run waits for us: where nobody reads, that must not be for ever. */
-static size_t may_write(struct dump *d, size_t n)
+static bool may_write(struct dump *d)
 {
         if (d->own)
-                return n;
+                return true;
         int64_t now = rs_sys_now(), end = now + PATIENCE_NS;
         int rc = 0;
         for (; rc == 0 && d->rc == 0; now = rs_sys_now()) {
@@ -62,7 +63,7 @@ static size_t may_write(struct dump *d, size_t n)
                 else if ((rc = rs_door_wait(d->fd, POLLOUT, -1, now + EACH_NS)) < 0)
                         d->rc = rc;
         }
-        return d->rc ? 0 : n < AT_ONCE ? n : AT_ONCE; /* for so much a pipe that is ready has room */
+        return d->rc == 0;
 }
 
 static void flush(struct dump *d)
@@ -70,9 +71,11 @@ static void flush(struct dump *d)
         size_t done = 0;
 
         while (done < d->n && d->rc == 0) {
-                size_t most = may_write(d, d->n - done);
-                ssize_t n = most ? rs_sys_write(d->fd, d->room + done, most) : -EINTR;
-                if (n < 0 && n != -EINTR && (d->own || n != -EAGAIN))
+                if (!may_write(d))
+                        break;
+                ssize_t n = d->own ? rs_sys_write(d->fd, d->room + done, d->n - done)
+                                   : rs_print_ready(d->fd, d->room + done, d->n - done);
+                if (n < 0 && (d->own || n != -EAGAIN))
                         d->rc = (int)n;
                 done += n > 0 ? (size_t)n : 0;
         }

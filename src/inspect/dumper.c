@@ -19,6 +19,7 @@
 #include "inspect/dump.h"
 #include "sys/door.h"
 #include "sys/observe.h"
+#include "sys/print.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 
@@ -56,15 +57,19 @@ static void signal_comes(int sig, siginfo_t *info, void *context)
 static void dump_all(void)
 {
         const int64_t *until = &dumper.until;
+        int rc = 0;
 
         while (__atomic_load_n(&dumper.leaving, __ATOMIC_SEQ_CST))
                 rs_cond_wait(&dumper.change, &dumper.lock, INT64_MAX);
-        for (struct rs_node *n = dumper.all.first; n; n = n->next) {
+        if (!rs_print_try())
+                return;
+        for (struct rs_node *n = dumper.all.first; n && rc != -ETIME; n = n->next) {
                 const struct rs_dumped *w = RS_CONTAINER(n, struct rs_dumped, node);
-                if (rs_sys_now() >= __atomic_load_n(until, __ATOMIC_SEQ_CST))
-                        return;
-                (void)rs_dump_loop(w->loop, w->tid, STDERR_FILENO, until); /* who should be told that it cannot be? */
+                bool over = rs_sys_now() >= __atomic_load_n(until, __ATOMIC_SEQ_CST);
+                rc = over ? -ETIME : rs_dump_loop(w->loop, w->tid, STDERR_FILENO, until);
         }
+        if (rc == -ETIME)
+                rs_print_dropped(); /* other failures: who should be told of them? */
 }
 
 static void *serve(void *arg)

@@ -8,6 +8,7 @@
 #include <resha/resha.h>
 
 #include "run/run.h"
+#include "sys/print.h"
 #include "sys/symbol.h"
 
 enum { PRINT_PARTS = 20, PRINT_FRAMES = 16 };
@@ -24,7 +25,7 @@ static void print_stack(const resha_report *r)
 
         for (size_t i = 0; i < r->depth && lines < PRINT_FRAMES; i++)
                 if (resha_frame_format(r->stack[i], line, sizeof line)) {
-                        fprintf(stderr, "    %s\n", line);
+                        rs_print("    %s\n", line);
                         lines++;
                 }
 }
@@ -35,41 +36,45 @@ void rs_report_print(const resha_report *r, void *arg)
         if (r->kind == RESHA_REPORT_FALLBACK)
                 return;
         if (r->part > PRINT_PARTS) {
-                if (r->part == r->parts)
-                        fprintf(stderr, "resha: and so do %u more tasks\n", r->parts - PRINT_PARTS);
+                if (r->part < r->parts)
+                        return;
+                rs_print_begin();
+                rs_print("resha: and so do %u more tasks\n", r->parts - PRINT_PARTS);
+                rs_print_end();
                 return;
         }
-        flockfile(stderr); /* several loops may report at once */
-        fprintf(stderr, "resha: ");
+        rs_print_begin(); /* several loops may report at once */
+        rs_print("resha: ");
         if (r->task)
-                fprintf(stderr, "task \"%s\"%s%s: ", r->task, r->spawned_at ? " from " : "",
-                        r->spawned_at ? r->spawned_at : "");
-        fprintf(stderr, "%s\n", r->text);
+                rs_print("task \"%s\"%s%s: ", r->task, r->spawned_at ? " from " : "",
+                         r->spawned_at ? r->spawned_at : "");
+        rs_print("%s\n", r->text);
         print_stack(r);
-        funlockfile(stderr);
+        rs_print_end();
 }
 
 /* rates.c:13: no rate for XXX (task 3 of 3 from rates.c:22, after 1.0 s; the others had finished) */
 static void print_failure(int rc, const resha_error *e)
 {
+        rs_print_begin();
         if (e->site)
-                fprintf(stderr, "%s: ", e->site);
-        fputs(e->code ? e->text : resha_strerror(rc), stderr);
+                rs_print("%s: ", e->site);
+        rs_print("%s", e->code ? e->text : resha_strerror(rc));
         if (e->items && e->spawned_at) {
-                fprintf(stderr, " (task %u of %u from %s, after %.1f s; ", e->item, e->items, e->spawned_at,
-                        (double)e->after.ns / 1e9);
+                rs_print(" (task %u of %u from %s, after %.1f s; ", e->item, e->items, e->spawned_at,
+                         (double)e->after.ns / 1e9);
                 if (e->cancelled)
-                        fprintf(stderr, "%u %s cancelled)", e->cancelled,
-                                e->cancelled == 1 ? "other was" : "others were");
+                        rs_print("%u %s cancelled)", e->cancelled, e->cancelled == 1 ? "other was" : "others were");
                 else
-                        fputs("the others had finished)", stderr);
+                        rs_print("the others had finished)");
         } else if (e->items) { /* of a map over threads or processes, whose place nobody knows */
-                fprintf(stderr, " (item %u of %u)", e->item, e->items);
+                rs_print(" (item %u of %u)", e->item, e->items);
         } else if (e->spawned_at) {
-                fprintf(stderr, " (task %s from %s, after %.1f s)", e->task ? e->task : "?", e->spawned_at,
-                        (double)e->after.ns / 1e9);
+                rs_print(" (task %s from %s, after %.1f s)", e->task ? e->task : "?", e->spawned_at,
+                         (double)e->after.ns / 1e9);
         }
-        fputc('\n', stderr);
+        rs_print("\n");
+        rs_print_end();
 }
 
 static resha_run_opts main_opts(resha_error *error, int *signal)

@@ -16,6 +16,7 @@
 #include "os/signals.h"
 #include "sys/nudge.h"
 #include "sys/observe.h"
+#include "sys/print.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 #include "workers/workers.h"
@@ -48,6 +49,7 @@ static void forked(void)
         rs_watchdog_forked();
         rs_dumper_forked();
         rs_inspector_forked();
+        rs_print_forked();
         rs_trace_file_forked();
         rs_loop_forked();
 }
