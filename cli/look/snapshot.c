@@ -388,6 +388,15 @@ static int read_failed(const struct snapshot *s, const struct door *d, int rc, s
         return EXIT_CUT;
 }
 
+/* Behind a line that is only a part of one: it is given up, and this says why. */
+static int add_reason(struct snapshot *s, struct door *d, int rc)
+{
+        char *line;
+        size_t size;
+        bool told = door_line(d, &line, &size) > 0 && size && snapshot_add(s, line, size) == 0 && s->refusal;
+        return told ? 0 : rc;
+}
+
 int snapshot_load(struct snapshot *s, const struct process *p, const struct wanted *w, struct text *why)
 {
         char *line;
@@ -407,6 +416,8 @@ int snapshot_load(struct snapshot *s, const struct process *p, const struct want
                 if (rc < 0)
                         break;
         }
+        if (rc == -EINVAL)
+                rc = add_reason(s, &d, rc);
         if (rc < 0)
                 return read_failed(s, &d, rc, why);
         if (s->refusal) {

@@ -14,10 +14,19 @@ enum {
         RS_ANSWER_PATIENCE_MS = 5 * 1000, /* for a client that does not read */
 };
 
+/* How long a client that reads, but slowly, is waited for in all before it loses its place: 10 s, and 1 s more for each
+ * MiB that it has taken. A test may change it. */
+struct rs_answer_slow {
+        int ms, mib_ms;
+};
+extern struct rs_answer_slow rs_answer_slow;
+
 /* An answer on its way to a client. */
 struct rs_answer {
-        int fd, stop; /* stop: readable when the process has no loop any more */
-        bool broken;  /* the client has gone, does not read, or the answer is to stop: nothing is sent any more */
+        int fd, stop;   /* stop: readable when the process has no loop any more */
+        bool broken;    /* the client has gone, does not read, or the answer is to stop: nothing is sent any more */
+        int64_t waited; /* for the client to read, ns */
+        uint64_t taken; /* bytes that it, or its socket, has */
         char *room;
         struct rs_json json;    /* in `room` */
         struct rs_texts *texts; /* for the marks that are in it (snapshot.h); NULL: there are none */

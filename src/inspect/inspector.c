@@ -21,6 +21,7 @@
 #include "inspect/inspector.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -220,17 +221,48 @@ int rs_view_ask(uint32_t number, void (*fn)(struct rs_loop *l, void *arg), void 
 
 /* ---- answers ---- */
 
+struct rs_answer_slow rs_answer_slow = { .ms = 10 * 1000, .mib_ms = 1000 };
+
+/* Behind a part of a line, most likely, in a little more room than the answer had. */
+static void give_up(struct rs_answer *a)
+{
+        char room[256], text[128];
+        struct rs_json j;
+
+        snprintf(text, sizeof text, "given up: %" PRIu64 " bytes of the answer were taken in %.1f s, which is too slow",
+                 a->taken, (double)a->waited / 1e9);
+        rs_json_init(&j, room, sizeof room);
+        rs_snapshot_error(&j, text);
+        rs_door_more_room(a->fd);
+        if (rs_sys_send(a->fd, "\n", 1) == 1)
+                (void)rs_sys_send(a->fd, room, (size_t)(j.at - room));
+}
+
+/* Until the client reads. False: it does not, or has taken too long by now. */
+static bool await_client(struct rs_answer *a)
+{
+        int64_t most = rs_answer_slow.ms + (int64_t)(a->taken >> 20) * rs_answer_slow.mib_ms, began = rs_sys_now();
+        int64_t left = most * 1000000 - a->waited, patience = (int64_t)RS_ANSWER_PATIENCE_MS * 1000000;
+        int rc = rs_door_wait(a->fd, POLLOUT, a->stop, began + (left < patience ? left : patience));
+
+        a->waited += rs_sys_now() - began;
+        if (rc == 0)
+                give_up(a);
+        return rc == 1;
+}
+
 bool rs_answer_send(struct rs_answer *a, const char *bytes, size_t n)
 {
         while (n > 0 && !a->broken) {
                 ssize_t sent = rs_sys_send(a->fd, bytes, n);
                 if (sent == -EAGAIN) {
-                        a->broken = rs_door_wait(a->fd, POLLOUT, a->stop, ms_from_now(RS_ANSWER_PATIENCE_MS)) != 1;
+                        a->broken = !await_client(a);
                 } else if (sent < 0) {
                         a->broken = true;
                 } else {
                         bytes += sent;
                         n -= (size_t)sent;
+                        a->taken += (uint64_t)sent;
                 }
         }
         return !a->broken;

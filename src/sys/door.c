@@ -236,6 +236,13 @@ bool rs_door_admits(int fd)
         return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == geteuid() || peer.uid == 0);
 }
 
+void rs_door_more_room(int fd)
+{
+        int size = 1 << 20; /* of which the kernel gives what it may */
+
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+}
+
 int rs_door_wait(int fd, short events, int stop, int64_t deadline)
 {
         struct pollfd p[2] = { { .fd = stop, .events = POLLIN }, { .fd = fd, .events = events } };

@@ -29,6 +29,9 @@ int rs_door_accept(const struct rs_door *d);
 /* Whether it is a process of the user whose rights this process has now, or root's. */
 bool rs_door_admits(int fd);
 
+/* Some more bytes than before fit into what has been sent and not read. */
+void rs_door_more_room(int fd);
+
 /* Until fd has one of the events (POLLIN, POLLOUT) or the other end has hung up, at most until `deadline`: 1; 0 once
  * that has passed; -ECANCELED when `stop` is readable. fd -1: none. */
 int rs_door_wait(int fd, short events, int stop, int64_t deadline);

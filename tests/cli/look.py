@@ -441,6 +441,14 @@ def answers_that_are_cut_are_refused():
 
 
 @test
+def answers_that_are_given_up_say_why():
+    why = b'\n{"type":"error","text":"given up: too slow"}\n{"type":"end","ok":false}\n'
+    for part in (b'{"type":"task","loop":1,"na', b'{"type":"task","loo', b"{", b""):
+        for command in ("ps", "tree", "stack"):
+            has(fails(6, lines(loop(), end=False) + part + why, command, "PID"), "given up: too slow")
+
+
+@test
 def json_that_is_cut_is_passed_and_told():
     r = look(lines(loop(), end=False), "ps", "PID", "--json")
     equal((r.code, r.raw), (7, lines(loop(), end=False)))

@@ -19,7 +19,8 @@ char *inspector_ask(const char *line);
 
 /* The same on another thread, while this task waits; of several at a time. */
 struct asker {
-        const char *line;
+        const char *line; /* NULL: it is asked already, by fd */
+        int fd;
         char *text;
         pthread_t thread;
         bool done; /* atomic */
@@ -27,6 +28,8 @@ struct asker {
 void asker_start(struct asker *a, const char *line);
 void asker_wait(struct asker *a); /* by sleeping, in a task */
 char *asker_text(const char *line);
+void asker_start_rest(struct asker *a, int fd);
+char *asker_rest(int fd); /* what is answered to one who has asked */
 
 /* How often `part` is in the text; the number behind "key": in the line that has `part`, -1: there is none. */
 size_t inspector_count(const char *text, const char *part);

@@ -67,15 +67,20 @@ static void *asks(void *arg)
 {
         struct asker *a = arg;
 
-        a->text = inspector_ask(a->line);
+        a->text = a->line ? inspector_ask(a->line) : read_to_end(a->fd);
         __atomic_store_n(&a->done, true, __ATOMIC_SEQ_CST);
         return NULL;
+}
+
+static void start(struct asker *a)
+{
+        ASSERT_EQ(pthread_create(&a->thread, NULL, asks, a), 0);
 }
 
 void asker_start(struct asker *a, const char *line)
 {
         *a = (struct asker){ .line = line };
-        ASSERT_EQ(pthread_create(&a->thread, NULL, asks, a), 0);
+        start(a);
 }
 
 void asker_wait(struct asker *a)
@@ -91,6 +96,21 @@ char *asker_text(const char *line)
         struct asker a;
 
         asker_start(&a, line);
+        asker_wait(&a);
+        return a.text;
+}
+
+void asker_start_rest(struct asker *a, int fd)
+{
+        *a = (struct asker){ .fd = fd };
+        start(a);
+}
+
+char *asker_rest(int fd)
+{
+        struct asker a;
+
+        asker_start_rest(&a, fd);
         asker_wait(&a);
         return a.text;
 }

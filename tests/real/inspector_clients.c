@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "inspect/answer.h"
+
 /* ---- clients that do not behave ---- */
 
 static int talk(const char *bytes, size_t n)
@@ -115,4 +117,73 @@ INSPECTED(a_client_that_says_nothing_is_given_up)
         ASSERT_TRUE(p.revents & (POLLIN | POLLHUP));
         close(p.fd);
         return inspector_answers(NULL);
+}
+
+/* ---- clients that do not take their answers ---- */
+
+/* More than the socket takes while nobody reads, several times. */
+static int with_a_long_answer(resha_fn *fn, int ms)
+{
+        const struct rs_answer_slow before = rs_answer_slow;
+        RESHA_GROUP(g);
+
+        resha_group_begin(&g, &(resha_group_opts){ .background = true });
+        for (int i = 0; i < 5000; i++)
+                resha_spawn(&g, inspector_sleeps, NULL);
+        ASSERT_OK(resha_yield());
+        rs_answer_slow = (struct rs_answer_slow){ .ms = ms };
+        int rc = fn(NULL);
+        rs_answer_slow = before;
+        return resha_group_end(&g, rc);
+}
+
+static void assert_given_up(const char *text)
+{
+        ASSERT_HAS(text, "\n{\"type\":\"error\",\"text\":\"given up: ");
+        ASSERT_HAS(text, " s, which is too slow\"}\n{\"type\":\"end\",\"ok\":false}\n");
+}
+
+static int does_not_read(void *arg)
+{
+        struct pollfd p = { .fd = talk("snapshot stacks\n", 16), .events = POLLRDHUP };
+
+        for (int i = 0; i < 30000 && poll(&p, 1, 0) == 0; i++)
+                ASSERT_OK(resha_sleep(RESHA_MS(1)));
+        ASSERT_TRUE(p.revents & (POLLRDHUP | POLLHUP));
+        char *text = asker_rest(p.fd);
+        assert_given_up(text);
+        resha_free(text);
+        close(p.fd);
+        return inspector_answers(arg);
+}
+
+INSPECTED(a_client_that_does_not_read_is_told_why_it_is_given_up)
+{
+        return with_a_long_answer(does_not_read, 100);
+}
+
+enum { REST_MS = 300 };
+
+/* All that is there, and then nothing for a while. No rest is as long as it may take in all. */
+static int reads_slowly(void *arg)
+{
+        enum { ROOM = 8 << 20 };
+        struct pollfd p = { .fd = talk("snapshot\n", 9), .events = POLLIN };
+        char *text = resha_calloc(1, ROOM);
+        ssize_t n = 0, got = 1;
+
+        while (got > 0 && n < ROOM - 1) {
+                ASSERT_OK(resha_sleep(RESHA_MS(REST_MS)));
+                for (got = 1; got > 0 && n < ROOM - 1 && poll(&p, 1, 0) > 0; n += got > 0 ? got : 0)
+                        got = read(p.fd, text + n, (size_t)(ROOM - 1 - n));
+        }
+        assert_given_up(text);
+        resha_free(text);
+        close(p.fd);
+        return inspector_answers(arg);
+}
+
+INSPECTED(a_client_that_reads_slowly_is_given_up)
+{
+        return with_a_long_answer(reads_slowly, 2 * REST_MS);
 }
