@@ -11,6 +11,7 @@
 #include "inspect/metrics.h"
 #include "inspect/snapshot.h"
 #include "sys/observe.h"
+#include "sys/spare.h"
 #include "sys/sys.h"
 
 enum { SLICE_NS = 2000000, COPIES_NS = 10000000 };
@@ -121,9 +122,15 @@ void rs_answer_snapshot(struct rs_answer *a, const struct rs_request *r)
         job->request = r;
         unsigned loops = rs_view_count(&debug);
         rs_snapshot_head(&a->json, loops, debug);
+        if (a->spare)
+                rs_snapshot_note(&a->json,
+                                 "the program has no file descriptor left: this was answered by one in reserve");
         while (!a->broken && rs_view_next(v.number, &v))
                 if (!r->loop || r->loop == v.number)
                         one_loop(job, &v);
+        rs_answer_flush(a); /* with the texts of all addresses */
+        if (rs_spare_missed())
+                rs_snapshot_note(&a->json, RS_SPARE_MISSED);
         resha_free(job);
         rs_snapshot_tail(&a->json);
         rs_answer_flush(a);

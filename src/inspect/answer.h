@@ -24,6 +24,7 @@ extern struct rs_answer_slow rs_answer_slow;
 /* An answer on its way to a client. */
 struct rs_answer {
         int fd, stop;   /* stop: readable when the process has no loop any more */
+        bool spare;     /* its descriptor is of the reserve (sys/spare.h) */
         bool broken;    /* the client has gone, does not read, or the answer is to stop: nothing is sent any more */
         int64_t waited; /* for the client to read, ns */
         uint64_t taken; /* bytes that it, or its socket, has */

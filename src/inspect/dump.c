@@ -28,6 +28,7 @@
 #include "inspect/walk.h"
 #include "sys/door.h"
 #include "sys/print.h"
+#include "sys/spare.h"
 #include "sys/sys.h"
 
 enum { ROOM = 16 * 1024, LINE = 1024, TRIES = 20, PAUSE_NS = 10000000 };
@@ -237,6 +238,8 @@ static void say_all(struct dump *d)
                 say(d, "\n");
                 say_stack(d);
         }
+        if (rs_spare_missed())
+                say(d, "note: %s\n", RS_SPARE_MISSED);
         flush(d);
 }
 
@@ -244,6 +247,7 @@ static int with_room(struct dump *d, const struct rs_reader *reader, const struc
 {
         const struct rs_task *running = NULL;
 
+        (void)rs_spare_missed(); /* what this thread has done before */
         d->texts = rs_texts_new();
         bool ok = d->texts && (d->own || (d->copy = resha_malloc(RS_STACKS_ROOM)));
         if (ok && reader->read(&running, &l->current, sizeof running) && rs_walk_begin(&d->walk, reader, l) &&

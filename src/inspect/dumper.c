@@ -20,6 +20,7 @@
 #include "sys/door.h"
 #include "sys/observe.h"
 #include "sys/print.h"
+#include "sys/spare.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 
@@ -109,6 +110,8 @@ static int start(void)
         if (rc < 0)
                 close_events();
         dumper.runs = rc == 0;
+        if (dumper.runs)
+                rs_spare_begin();
         return rc;
 }
 
@@ -208,6 +211,7 @@ static void end_thread_unlock(void)
         if (!last)
                 return;
         rs_thread_join(thread);
+        rs_spare_end();
         rs_lock(&dumper.lock);
         close_events();
         dumper.runs = dumper.ends = false;

@@ -31,6 +31,7 @@
 #include "inspect/snapshot.h"
 #include "sys/door.h"
 #include "sys/observe.h"
+#include "sys/spare.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 
@@ -40,6 +41,7 @@ _Static_assert(EXPANDED > RS_STACKS_DEPTH * (6 * RS_TEXTS_MAX + 128), "the text 
 
 struct client {
         bool used, done; /* done: its thread is to be joined */
+        bool spare;      /* its descriptor is of the reserve: the program has none left */
         int fd;
         struct rs_thread thread;
 };
@@ -349,7 +351,9 @@ static void *talk(void *arg)
 {
         struct client *c = arg;
         char line[RS_REQUEST_MAX + 1];
-        struct rs_answer a = { .fd = c->fd, .stop = inspector.stop, .room = resha_malloc(RS_ANSWER_ROOM) };
+        struct rs_answer a = {
+                .fd = c->fd, .stop = inspector.stop, .spare = c->spare, .room = resha_malloc(RS_ANSWER_ROOM)
+        };
 
         if (a.room) {
                 rs_json_init(&a.json, a.room, RS_ANSWER_ROOM);
@@ -362,7 +366,7 @@ static void *talk(void *arg)
         c->fd = -1; /* before it is closed: a forked child must not close what has the number then */
         c->done = true;
         rs_unlock(&inspector.lock);
-        rs_sys_close(a.fd);
+        rs_spare_close(a.fd);
         return NULL;
 }
 
@@ -400,22 +404,22 @@ static void turn_away(int fd, const char *text)
         rs_json_init(&j, room, sizeof room);
         rs_snapshot_error(&j, text);
         (void)rs_sys_send(fd, room, (size_t)(j.at - room));
-        rs_sys_close(fd);
+        rs_spare_close(fd);
 }
 
-static void admit(int fd)
+static void admit(int fd, bool is_spare)
 {
         struct client *c = free_place();
 
         if (!rs_door_admits(fd)) {
-                rs_sys_close(fd);
+                rs_spare_close(fd);
                 return;
         }
         if (!c) {
                 turn_away(fd, "too many at a time look at this process already: 4");
                 return;
         }
-        *c = (struct client){ .used = true, .fd = fd };
+        *c = (struct client){ .used = true, .spare = is_spare, .fd = fd };
         if (rs_thread_start(&c->thread, "resha-inspect-c", talk, c) < 0) {
                 c->used = false;
                 turn_away(fd, "this process cannot start a thread for an answer");
@@ -428,9 +432,10 @@ static void *serve(void *arg)
         int stop = inspector.stop;
 
         while (rs_door_wait(d->fd, POLLIN, stop, INT64_MAX) == 1) {
-                int fd = rs_door_accept(d);
+                bool is_spare;
+                int fd = rs_door_accept(d, &is_spare);
                 if (fd >= 0)
-                        admit(fd);
+                        admit(fd, is_spare);
                 else if (fd != -EAGAIN) /* without a free descriptor it would turn in a circle */
                         (void)rs_door_wait(-1, 0, stop, ms_from_now(ACCEPT_PAUSE_MS));
         }
@@ -463,6 +468,8 @@ static int start(char *why, size_t size)
                 snprintf(why, size, "%s", resha_strerror(rc));
         }
         inspector.runs = rc >= 0;
+        if (inspector.runs)
+                rs_spare_begin();
         return rc;
 }
 
@@ -514,6 +521,7 @@ void rs_inspector_remove(struct rs_inspected *w)
                 return;
         rs_thread_join(thread);
         rs_door_close(&inspector.door);
+        rs_spare_end();
         rs_lock(&inspector.lock);
         close_stop();
         inspector.runs = inspector.ends = false;

@@ -17,6 +17,7 @@
 #include "sys/nudge.h"
 #include "sys/observe.h"
 #include "sys/print.h"
+#include "sys/spare.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 #include "workers/workers.h"
@@ -49,6 +50,7 @@ static void forked(void)
         rs_watchdog_forked();
         rs_dumper_forked();
         rs_inspector_forked();
+        rs_spare_forked();
         rs_print_forked();
         rs_trace_file_forked();
         rs_loop_forked();

@@ -29,6 +29,7 @@
 #include <resha/error.h>
 
 #include "sys/call.h"
+#include "sys/spare.h"
 
 enum { SWEEP_MAX = 4096, BACKLOG = 64, ASIDE = 512 };
 
@@ -218,10 +219,14 @@ void rs_door_close(struct rs_door *d)
 /* ---- who comes ---- */
 
 /* Aside from the numbers that the program uses: one that it has closed is free while somebody looks, too. */
-int rs_door_accept(const struct rs_door *d)
+int rs_door_accept(const struct rs_door *d, bool *ret_spare)
 {
-        int fd = rs_sys_accept(d->fd), aside = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, ASIDE);
+        int fd, aside;
 
+        *ret_spare = false;
+        while ((fd = rs_sys_accept(d->fd)) < 0 && rs_spare_give(fd))
+                *ret_spare = true;
+        aside = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, ASIDE);
         if (aside < 0)
                 return fd;
         rs_sys_close(fd);

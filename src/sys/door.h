@@ -23,8 +23,9 @@ int rs_door_open(struct rs_door *d, char *ret_why, size_t size);
 void rs_door_close(struct rs_door *d);  /* and its name is gone */
 void rs_door_forget(struct rs_door *d); /* in a forked child: it is the parent's */
 
-/* One who has come, non-blocking; negative: -EAGAIN and what accept(2) gives. */
-int rs_door_accept(const struct rs_door *d);
+/* One who has come, non-blocking, whom rs_spare_close() closes; negative: -EAGAIN and what accept(2) gives. ret_spare:
+ * there was no descriptor but in reserve. */
+int rs_door_accept(const struct rs_door *d, bool *ret_spare);
 
 /* Whether it is a process of the user whose rights this process has now, or root's. */
 bool rs_door_admits(int fd);

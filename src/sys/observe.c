@@ -17,7 +17,6 @@
 #include "sys/observe.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -31,6 +30,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "sys/spare.h"
 #include "sys/sys.h"
 #include "sys/thread.h"
 #include "sys/unwind.h"
@@ -61,11 +61,11 @@ static bool read_proc(pid_t tid, const char *file, char *buf, size_t size)
         char path[64];
 
         snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)tid, file);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        int fd = rs_spare_open(path);
         if (fd < 0)
                 return false;
         ssize_t n = read(fd, buf, size - 1);
-        close(fd);
+        rs_spare_close(fd);
         buf[n > 0 ? n : 0] = '\0';
         return n > 0;
 }

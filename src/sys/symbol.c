@@ -8,7 +8,6 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
 #include <stdint.h>
@@ -20,17 +19,18 @@
 #include <unistd.h>
 
 #include "sys/line.h"
+#include "sys/spare.h"
 
 static bool image_map(struct rs_image *image, const char *path)
 {
         struct stat st;
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        int fd = rs_spare_open(path);
 
         if (fd < 0)
                 return false;
         bool ok = fstat(fd, &st) == 0 && st.st_size > 0;
         void *p = ok ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-        close(fd);
+        rs_spare_close(fd);
         *image = (struct rs_image){ .data = p, .size = ok ? (size_t)st.st_size : 0 };
         return p != MAP_FAILED;
 }

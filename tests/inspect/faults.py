@@ -73,6 +73,20 @@ def leaked_connection():
 
 
 @test
+def no_descriptors():
+    with fault("no_descriptors", RESHA_DUMP="USR1") as p:
+        says(p, "by itself:", r"^the settings cannot be read: .*")
+        shows(p, "ps --handles", r"^ +1\d\d +file +\w+\+0x\w+ \(no_descriptors\.c:\d+\)")
+        shows(p, "ps", r"^note: the program has no file descriptor left: ")
+        shows(p, "tree", r"─ 2 watch_settings \(no_descriptors\.c:\d+\) waits .* for sleep")
+        shows(p, "stack", r"^ +watch_settings\+0x\w+ \(no_descriptors\.c:\d+\)$")
+        shows(p, "stats", r"^resha_open_descriptors\S* 1\d\d$")
+        p.process.send_signal(signal.SIGUSR1)
+        says(p, "by itself, with RESHA_DUMP=USR1, on kill -USR1:",
+             r"^ +watch_settings\+0x\w+ \(no_descriptors\.c:\d+\)$")
+
+
+@test
 def stuck_call():
     with fault("stuck_call") as p:
         shows(p, "tree", r"^! loop 1 is blocked for .* s by 3 load \(stuck_call\.c:\d+\): no other task of it runs$")

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -218,6 +219,36 @@ TEST(dump_signal_of_all_loops_of_the_process)
         for (const char *at = dump_of(&r); (at = strstr(at, "resha: loop ")); at++)
                 loops++;
         ASSERT_EQ(loops, 3);
+}
+
+/* ---- without a file descriptor ---- */
+
+static int leaks(void *arg)
+{
+        (void)arg;
+        while (dup(STDERR_FILENO) >= 0)
+                ;
+        return errno == EMFILE ? 0 : -errno;
+}
+
+static int runs_leaking(void *arg)
+{
+        (void)arg;
+        return with(leaks);
+}
+
+/* Names of its functions stand in the program's file. */
+TEST(dump_signal_without_a_file_descriptor)
+{
+        struct run r = { .fn = runs_leaking, .wanted = { "    sleeper+", 1 } };
+        struct rlimit before;
+
+        if (TEST_VALGRIND)
+                test_skip("the limit is Valgrind's own there, and of some calls only");
+        ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 128, before.rlim_max }), 0);
+        ASSERT_HAS(dump_of(&r), "    sleeper+");
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 /* ---- while everything moves ---- */
