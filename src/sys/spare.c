@@ -37,6 +37,16 @@ static int copy_aside(int fd)
         return aside >= 0 ? aside : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
+static int make_base(void)
+{
+        int fd = rs_sys_eventfd(), aside = fd < 0 ? -1 : copy_aside(fd);
+
+        if (aside < 0)
+                return fd;
+        rs_sys_close(fd);
+        return aside;
+}
+
 /* With the lock. */
 static void fill(void)
 {
@@ -62,7 +72,7 @@ void rs_spare_begin(void)
         rs_lock(&spare.lock);
         spare.users++;
         if (spare.base < 0)
-                spare.base = rs_sys_eventfd();
+                spare.base = make_base();
         fill();
         rs_unlock(&spare.lock);
 }

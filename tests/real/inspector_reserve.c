@@ -178,3 +178,26 @@ TEST(without_a_descriptor_in_reserve_it_says_what_is_left_out)
 {
         run_with_few(says_what_is_left_out);
 }
+
+/* Those that the program opens have the numbers that they have without an inspector. */
+static int opens(void *arg)
+{
+        int *fd = arg;
+
+        *fd = dup(STDOUT_FILENO);
+        close(*fd);
+        return 0;
+}
+
+TEST(a_reserve_takes_no_number_of_the_program)
+{
+        struct rlimit limit;
+        int without = -1, with = -1, door = 3; /* the door, its folder, and what ends its thread */
+
+        ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+        if (limit.rlim_cur < 1024)
+                test_skip("there are too few numbers to be out of the way");
+        ASSERT_OK(test_run_opts(opens, &without, NULL));
+        inspector_run(opens, &with);
+        ASSERT_EQ(with, without + door);
+}
