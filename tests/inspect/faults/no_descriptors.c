@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The fault: settings that are read again and again, from a file that is closed only when it has changed. When there is
- * no file descriptor left, the program says so and waits for somebody to look at it: which takes descriptors. */
+ * no file descriptor left, the program says so once, and goes on trying. To look at it takes descriptors, too. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,12 +33,16 @@ static int read_settings(struct settings *s)
 static int watch_settings(void *arg)
 {
         struct settings s = { "" };
-        int rc = 0;
+        bool said = false;
         (void)arg;
-        while (rc == 0)
-                rc = read_settings(&s);
-        fprintf(stderr, "the settings cannot be read: %s\n", resha_strerror(rc));
-        return resha_sleep(RESHA_S(3600));
+        for (int rc = 0; rc >= 0;) {
+                int failed = read_settings(&s);
+                if (failed < 0 && !said)
+                        fprintf(stderr, "the settings cannot be read: %s\n", resha_strerror(failed));
+                said |= failed < 0;
+                rc = said ? resha_sleep(RESHA_MS(100)) : 0;
+        }
+        return 0;
 }
 
 static int program(void *arg)
