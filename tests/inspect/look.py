@@ -84,14 +84,14 @@ def command(resha, *words):
 
 TIME = r"\d+(?:\.\d+)? (?:ns|us|ms|s|m|h|d)\b(?: \d+ (?:s|m|h)\b)?"
 VARIES = re.compile(rf"(?P<time>{TIME})|(?P<any>\.\.\.+|…)|(?P<hex>0x[0-9a-f]+)|(?P<pid>\bpid \d+)|"
-                    r"(?P<port>127\.0\.0\.1:\d+)|(?P<share>\b\d+ %)|(?P<space>[ ─]{2,}| $)")
+                    r"(?P<port>127\.0\.0\.1:\d+)|(?P<fd>\bdescriptor \d+)|(?P<share>\b\d+ %)|(?P<space>[ ─]{2,}| $)")
 FORMS = {"time": TIME, "any": ".*", "hex": "0x[0-9a-f]+", "pid": r"pid \d+", "port": r"127\.0\.0\.1:\d+",
-         "share": r"\d+ %", "space": "[ ─]*"}
+         "fd": r"descriptor \d+", "share": r"\d+ %", "space": "[ ─]*"}
 
 
 def line_pattern(line):
-    """What a line of a page stands for: times, addresses, process numbers and ports differ, and so do widths of
-    columns; "..." is anything."""
+    """What a line of a page stands for: times, addresses, ports, numbers of processes and descriptors (somebody may be
+    looking just then) differ, and so do widths of columns; "..." is anything."""
     pattern, at = "", 0
     for m in VARIES.finditer(line):
         pattern += re.escape(line[at:m.start()]) + FORMS[m.lastgroup]
