@@ -89,6 +89,17 @@ static void snapshot_freep(struct rs_snapshot **s)
         resha_free(*s);
 }
 
+/* The bytes of an address in a mark may be anything, an end of a line or of all, too. */
+static void hide_marks(char *from, const char *end)
+{
+        enum { SIZE = 2 + sizeof(void *) };
+
+        for (char *mark; (mark = memchr(from, RS_MARK, (size_t)(end - from))); from = mark + SIZE) {
+                ASSERT_EQ(mark[1], 'a'); /* no stacks were asked for */
+                memset(mark, '.', SIZE);
+        }
+}
+
 static void read_by(const struct rs_reader *reader, const char *types)
 {
         static char room[ROOM];
@@ -103,6 +114,7 @@ static void read_by(const struct rs_reader *reader, const char *types)
         ASSERT_TRUE(rs_snapshot_begin(s, reader, l, &request, &from));
         ASSERT_TRUE(rs_snapshot_slice(s, &j, rs_now(l), INT64_MAX));
         *j.at = '\0';
+        hide_marks(room, j.at);
         seen.n = seen.addresses = 0;
         seen.text[0] = '\0';
         for (char *save, *line = strtok_r(room, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
